@@ -171,8 +171,7 @@ pub(crate) fn freeze_applied(
     let mut applied: BTreeMap<DocumentRef, Vec<(DocumentRef, Money)>> = BTreeMap::new();
     let mut unknown: BTreeMap<CustomerId, BTreeSet<DocumentRef>> = BTreeMap::new();
     let known = accounts.iter().flat_map(|account| account.documents()).map(|document| &document.head);
-    let known = known.filter(|head| head.number.sequence > 0).map(|head| (head.document_ref, head.number.clone()));
-    let mut numbers: BTreeMap<DocumentRef, DocumentNumber> = known.collect();
+    let mut numbers: BTreeMap<DocumentRef, DocumentNumber> = known.map(|head| (head.document_ref, head.number.clone())).collect();
     for (book, entries) in decided.iter() {
         for entry in entries {
             let Entry::Issued { document_ref, .. } = entry else { continue };
@@ -180,7 +179,6 @@ pub(crate) fn freeze_applied(
             let key = AccountKey::of(document);
             let of_document = accounts.iter().find(|account| *account.key() == key);
             let of_document = of_document.map(|account| account.newly_applied(*document_ref)).unwrap_or_default();
-            numbers.insert(*document_ref, document.head.number.clone());
             unknown.entry(key.customer_id).or_default().extend(of_document.iter().map(|(other, _)| *other));
             applied.insert(*document_ref, of_document);
         }

@@ -394,6 +394,7 @@ pub(crate) fn write_all_with<'b>(
             number.ok_or_else(|| UseCaseError::InvariantViolation("a document without a number"))
         })?;
     }
+    number_accounts(&mut accounts, &decided);
     accounts::freeze_applied(cx, &accounts, &mut decided)?;
     let mut kept = DeferredWrites::default();
     for (book, entries) in &decided {
@@ -414,6 +415,16 @@ pub(crate) fn write_all_with<'b>(
     notices.extend(saved.notices);
     notifications::record(cx, &facts, &notices)?;
     Ok(decided.into_iter().map(|(_, entries)| entries).collect())
+}
+
+/// Copies the numbers of the documents that the books opened to the accounts. Accounts are settled first, because they are
+/// locked before number series.
+fn number_accounts(accounts: &mut [ReceivablesAccount], decided: &[(&mut ContractBook, Vec<Entry>)]) {
+    let books: BTreeMap<ContractRef, &ContractBook> =
+        decided.iter().map(|(book, _)| (book.contract.contract_ref, &**book)).collect();
+    for account in accounts {
+        account.number(|head| Some(&books.get(&head.contract_ref)?.document(head.document_ref)?.head));
+    }
 }
 
 /// Copies the state of accounts' documents to the books.

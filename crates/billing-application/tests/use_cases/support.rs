@@ -73,12 +73,12 @@ impl AuditRenderer for AsTheyAre {
         ("refused", error.to_string())
     }
 
-    /// Returns the type, the subject, the sequence, and the state and the amount due of a document.
+    /// Returns the type, the subject, the sequence, and the number, the state and the amount due of a document.
     fn render_notification(&self, fact: &Fact, _at: Timestamp) -> String {
         let state = match &fact.data {
             FactData::Document(document) => {
                 let due = document.owed.and_then(|owed| owed.amount_due).map_or(0, Money::minor);
-                format!("{:?} {due}", document.state)
+                format!("{} {:?} {due}", document.document.head.number, document.state)
             }
             FactData::Contract(contract) => format!("version {}", contract.contract.version),
             FactData::Billing(billing) => format!("{:?}", billing.failure),

@@ -12,7 +12,7 @@ use super::IdGenerator;
 use crate::access::Actor;
 use crate::calendar::{TimeZone, Timestamp, day_after};
 use crate::decimal::Digits;
-use crate::document::{BookDocument, DocumentKind, LifecycleStatus, OutstandingAmounts, Purpose, Settlement};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, OutstandingAmounts, Purpose, Settlement};
 use crate::metadata::Metadata;
 use crate::money::{Money, MoneyError, MoneySum};
 use crate::receivables::{AccountKey, AccountRows, Application, ApplicationSource, Payment, PaymentKind, Reversal, WriteOff};
@@ -224,6 +224,15 @@ impl ReceivablesAccount {
         }
         for application in rows.applications {
             self.applications.entry(application.application_ref).or_insert(application);
+        }
+    }
+
+    /// Copies the numbers of documents that were issued before they had one. `numbered` returns a document's head with its number.
+    pub fn number<'h>(&mut self, numbered: impl Fn(&DocumentHead) -> Option<&'h DocumentHead>) {
+        for document in self.documents.values_mut().filter(|document| document.head.number.sequence == 0) {
+            if let Some(head) = numbered(&document.head) {
+                document.head = head.clone();
+            }
         }
     }
 

@@ -466,8 +466,8 @@ impl UseCases {
         }
     }
 
-    /// Checks the notifications: sequences and positions count from 1, the last notification of each document has its state,
-    /// and a client that reads step by step reads the whole feed.
+    /// Checks the notifications: sequences and positions count from 1, each notification of a document has its number, the last one
+    /// has its state, and a client that reads step by step reads the whole feed.
     fn check_notifications(&mut self) -> Checked {
         let (services, organization) = (&self.bench.services, self.bench.principal.organization());
         // Always the same server: another one would wait for the end of its lease.
@@ -475,6 +475,17 @@ impl UseCases {
         number_notifications(services, server, &|| false).map_err(|error| format!("{error:?}"))?;
         let after = |after| self.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), after, u32::MAX));
         let (all, new) = (after(0), after(self.notified.len() as u64));
+        let numbers: BTreeMap<Subject, String> = self
+            .documents()
+            .iter()
+            .map(|document| (Subject::Document(document.head.document_ref), document.head.number.to_string()))
+            .collect();
+        for Notification { subject, body, .. } in &new {
+            let has_number = numbers.get(subject).is_none_or(|number| body.split(' ').any(|word| word == number));
+            if !has_number {
+                return Err(format!("a notification of {:?} is {body}", numbers.get(subject)));
+            }
+        }
         self.notified.extend(new);
         same("the feed, read step by step", &self.notified, &all)?;
         let mut last: BTreeMap<Subject, (u64, &str)> = BTreeMap::new();
@@ -491,7 +502,7 @@ impl UseCases {
             let owed = total.map(|total| document.settlement.owed(document.head.kind, document.lifecycle.status(), total));
             let due = owed.transpose().map_err(|error| format!("{error:?}"))?.and_then(|owed| owed.amount_due);
             let state = document.state().map_err(|error| format!("{error:?}"))?;
-            let shown = format!("{state:?} {}", due.map_or(0, Money::minor));
+            let shown = format!("{} {state:?} {}", document.head.number, due.map_or(0, Money::minor));
             if !told.ends_with(&shown) {
                 return Err(format!("the last notification of {document_ref} is {told:?}, and its state is {shown}"));
             }

@@ -8,6 +8,7 @@ mod entities;
 mod formatted;
 mod imports;
 mod log_in;
+mod notified;
 mod once;
 mod permissions;
 mod preview;
