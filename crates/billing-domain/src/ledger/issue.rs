@@ -723,7 +723,9 @@ pub fn void(
             return Err(Refusal::conflict("billed_elsewhere", detail));
         }
     }
-    let on = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+    // The zone can have moved west since the issue.
+    let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
+    let on = document.issue_date.map_or(today, |issued| issued.max(today));
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now, on })?;
     for (place, usage) in carriers {
         if let Some(carrier) = book.document_in_slot(place).map(|carrier| carrier.head.document_ref) {

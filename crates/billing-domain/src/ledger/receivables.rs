@@ -684,8 +684,15 @@ impl ReceivablesAccount {
         self.known_mut(document_ref)?.status = LifecycleStatus::Uncollectible;
         self.settled.insert(document_ref);
         let amount = self.known(document_ref)?.owed()?.written_off;
-        self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
+        let on = self.today_after_issue(document_ref, moment)?;
+        self.put_write_off(document_ref, amount, on, reason, moment, supplies);
         Ok(())
+    }
+
+    /// Returns today, or the document's issue date if the zone moved west since then.
+    fn today_after_issue(&self, document_ref: DocumentRef, moment: &DecisionContext) -> Result<NaiveDate, Refusal> {
+        let (today, issued) = (moment.today(), self.known(document_ref)?.issue_date);
+        Ok(issued.map_or(today, |issued| issued.max(today)))
     }
 
     /// Reverses a write-off. The remaining written-off amount becomes due again.
@@ -706,7 +713,8 @@ impl ReceivablesAccount {
         let amount = self.zero().checked_sub(document.owed()?.written_off)?;
         self.known_mut(document_ref)?.status = LifecycleStatus::Issued;
         self.settled.insert(document_ref);
-        self.put_write_off(document_ref, amount, moment.today(), reason, moment, supplies);
+        let on = self.today_after_issue(document_ref, moment)?;
+        self.put_write_off(document_ref, amount, on, reason, moment, supplies);
         self.allocate_balance(document_ref, moment, supplies)
     }
 

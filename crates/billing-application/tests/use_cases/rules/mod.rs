@@ -4,6 +4,7 @@ mod amendments;
 mod batches;
 mod contracts;
 mod corrections;
+mod dates;
 mod entities;
 mod formatted;
 mod imports;

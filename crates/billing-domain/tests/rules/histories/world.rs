@@ -781,6 +781,10 @@ impl World {
         let made = self.decide(|book, now, _| issue::void(book, document_ref, &content, has_children, now))?;
         match made {
             Ok(((), entries)) => {
+                let dated = entries.iter().find_map(|entry| if let Entry::Voided { on, .. } = entry { Some(*on) } else { None });
+                if dated < issued.issue_date {
+                    return Err(format!("a void is dated {dated:?}, before the issue of {}", self.told(&issued)));
+                }
                 if !is_regular || is_named {
                     return Err(format!("a document was voided that can't be: {}", self.told(&issued)));
                 }
