@@ -187,8 +187,12 @@ fn run_of(
         left = MAX_CONTRACTS_TOGETHER;
         hold_due(cx, after)?;
     }
+    // A contract with a document that cannot be issued stays due. It comes again if the run issued an earlier document.
+    let mut failed: BTreeSet<ContractRef> = BTreeSet::new();
     'run: loop {
-        let due = transactions.read(|tx| Ok(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?))?;
+        let page = transactions.read(|tx| Ok(tx.contracts_due(organization, now, after, CONTRACTS_PER_PAGE)?))?;
+        let Some(last) = page.last().copied() else { break };
+        let due: Vec<DueContract> = page.into_iter().filter(|due| !failed.contains(&due.key.contract)).collect();
         let mut rest = due.as_slice();
         while let Some(first) = rest.first() {
             if left == 0 || !(wanted.may_go_on)() {
@@ -202,15 +206,15 @@ fn run_of(
             history.record_start(transactions, organization, many)?;
             let known = report.failed.len();
             bill_together(transactions, (run_ref, now), together, (&mut report, &mut history))?;
-            history.failed(transactions.services(), organization, report.failed.iter().skip(known));
+            let new = report.failed.get(known..).unwrap_or_default();
+            failed.extend(new.iter().map(|failed| failed.contract_ref));
+            history.failed(transactions.services(), organization, new);
             if !report.dry_run {
-                notices::record_failures(transactions, organization, report.failed.get(known..).unwrap_or_default())?;
+                notices::record_failures(transactions, organization, new)?;
             }
             (rest, left, after) = (others, left - many, together.last().copied());
         }
-        if due.is_empty() {
-            break;
-        }
+        after = Some(last);
     }
     review_notices(transactions, organization, wanted);
     match history.end(transactions, report.next.is_some()) {
@@ -407,7 +411,8 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
     }
     let mut facts = Vec::new();
     for (contract_ref, run, _) in &runs {
-        if let Some(book) = books.get_mut(contract_ref).filter(|_| run.failed.is_empty()) {
+        let is_billed = run.failed.is_empty() && !run.is_cut_short;
+        if let Some(book) = books.get_mut(contract_ref).filter(|_| is_billed) {
             facts.extend(notices::end_failure(cx, book)?);
         }
     }
@@ -434,8 +439,10 @@ fn show_run(
         Ok(BilledDocument { contract_ref: book.contract.contract_ref, opened, kind: number.kind, total })
     };
     let contract_ref = book.contract.contract_ref;
-    for issue::Failure { document_ref, period_start, refusal } in run.failed {
-        let document = FailedDocument { period_start, document_ref };
+    // The next transaction tries the documents of a contract that was cut short again, and reports what fails there.
+    let failed = run.failed.into_iter().filter(|_| !run.is_cut_short);
+    for issue::Failure { document_ref, period, refusal } in failed {
+        let document = FailedDocument { period, document_ref };
         billed.failed.push(FailedContract::of_document(contract_ref, document, refusal));
     }
     for outcome in run.outcomes {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::TimeZone;
 use billing_domain::document::BookDocument;
-use billing_domain::ledger::{BillingFailure, ContractBook};
+use billing_domain::ledger::ContractBook;
 use billing_domain::notification::notify::{self, Review};
-use billing_domain::notification::{Fact, Notice, NotificationType, Subject};
+use billing_domain::notification::{BillingProblem, Fact, Notice, NotificationType, Subject};
 use billing_domain::ports::StoreError;
 use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, OrganizationId};
+use billing_domain::runs::DocumentFailure;
 
 use crate::basics::{corrupt, distinct};
 use crate::book_repository;
@@ -177,15 +178,18 @@ pub(crate) fn record_failures(
     organization: OrganizationId,
     failed: &[FailedContract],
 ) -> UseCaseResult<()> {
-    let mut recorded: BTreeSet<ContractRef> = BTreeSet::new();
-    for failed in failed {
+    let mut contracts: BTreeMap<ContractRef, BillingProblem> = BTreeMap::new();
+    for FailedContract { contract_ref, document, problem } in failed {
         // An unavailable database cannot record anything.
-        if matches!(failed.problem, UseCaseError::Store(StoreError::Unavailable(_))) || !recorded.insert(failed.contract_ref) {
+        if matches!(problem, UseCaseError::Store(StoreError::Unavailable(_))) {
             continue;
         }
-        let contract_ref = failed.contract_ref;
-        let (code, detail) = transactions.services().teller.reason(&failed.problem);
-        if let Err(error) = transactions.write(organization, |cx| record_failure(cx, contract_ref, code, &detail)) {
+        let (code, detail) = transactions.services().teller.reason(problem);
+        let of_contract = contracts.entry(*contract_ref).or_insert_with(|| BillingProblem { failures: Vec::new(), detail });
+        of_contract.failures.push(DocumentFailure { document: *document, code: code.to_owned() });
+    }
+    for (contract_ref, problem) in contracts {
+        if let Err(error) = transactions.write(organization, |cx| record_failure(cx, contract_ref, problem.clone())) {
             if transactions.is_joined() {
                 return Err(error);
             }
@@ -195,16 +199,19 @@ pub(crate) fn record_failures(
     Ok(())
 }
 
-fn record_failure(cx: &mut Cx<'_>, contract_ref: ContractRef, code: &str, detail: &str) -> UseCaseResult<()> {
+fn record_failure(cx: &mut Cx<'_>, contract_ref: ContractRef, problem: BillingProblem) -> UseCaseResult<()> {
     let Some(key) = cx.tx.contract_key(cx.organization, contract_ref)? else { return Ok(()) };
     let mut books = book_repository::lock_headers(cx.tx, cx.organization, &[key])?;
     let Some(mut book) = books.pop() else { return Ok(()) };
-    if !notify::is_failure_notified(book.failure(), code, cx.now) {
+    let (failure, is_notified) = notify::billing_failure(&problem, book.failure(), cx.now);
+    if book.failure() != Some(&failure) {
+        cx.tx.put_billing_failure(key, Some(&failure))?;
+    }
+    if !is_notified {
         return Ok(());
     }
-    let failure = BillingFailure { code: code.to_owned(), notified_at: cx.now };
-    cx.tx.put_billing_failure(key, Some(&failure))?;
-    let fact = notify::billing(&mut book, Some((code.to_owned(), detail.to_owned())));
+    cx.tx.count_contract_notification(key)?;
+    let fact = notify::billing(&mut book, Some(problem));
     notifications::record(cx, &[fact], &[])
 }
 
@@ -214,6 +221,8 @@ pub(crate) fn end_failure(cx: &mut Cx<'_>, book: &mut ContractBook) -> UseCaseRe
         return Ok(None);
     }
     book.end_failure();
-    cx.tx.put_billing_failure(book.contract.key(cx.organization), None)?;
+    let key = book.contract.key(cx.organization);
+    cx.tx.put_billing_failure(key, None)?;
+    cx.tx.count_contract_notification(key)?;
     Ok(Some(notify::billing(book, None)))
 }

@@ -131,7 +131,7 @@ impl RunRecorder {
             run.head.cut_short = cut_short;
             let before = transactions.write(organization, |cx| end(cx.tx, organization, &run))?;
             for RunFailure { contract_ref, document, code, detail } in run.new_failures(before.as_ref()) {
-                let period_start = document.map(|document| document.period_start.to_string());
+                let period_start = document.map(|document| document.period.start().to_string());
                 let document_ref = document.and_then(|document| document.document_ref).map(|document| document.to_string());
                 let run_ref = run.head.run_ref;
                 tracing::error!(%organization, %run_ref, %contract_ref, period_start, document_ref, code, detail, "billing failed");

@@ -1,10 +1,8 @@
 //! Records of billing runs.
 
-use chrono::NaiveDate;
-
 use crate::access::RequestId;
 use crate::audit::AuditActor;
-use crate::calendar::Timestamp;
+use crate::calendar::{Period, Timestamp};
 use crate::document::numbering::DocumentNumber;
 use crate::money::Money;
 use crate::refs::{BillingRunRef, ContractRef, DocumentRef};
@@ -106,10 +104,19 @@ pub struct RunDocument {
 /// A due document that a run couldn't issue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FailedDocument {
-    /// The first day of the document's own period.
-    pub period_start: NaiveDate,
+    /// The document's own period.
+    pub period: Period,
     /// The reference of the document, or `None` if it wasn't opened yet.
     pub document_ref: Option<DocumentRef>,
+}
+
+/// A document that couldn't be issued, or a contract that couldn't be billed, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFailure {
+    /// The document, or `None` if the whole contract failed.
+    pub document: Option<FailedDocument>,
+    /// A stable error code for programs.
+    pub code: String,
 }
 
 /// A document that a run couldn't issue, or a contract that it couldn't bill.
@@ -190,6 +197,7 @@ impl BillingRunRecord {
 
 #[cfg(test)]
 mod tests {
+    use chrono::NaiveDate;
     use uuid::Uuid;
 
     use super::*;
@@ -217,8 +225,9 @@ mod tests {
             let mut run =
                 BillingRunRecord::begun(RunHead::begun(BillingRunRef::from_uuid(Uuid::nil()), AuditActor::Scheduler, None, at));
             for (contract, month) in failures {
+                let day = |month| NaiveDate::from_ymd_opt(2027, month, 1).expect("a day");
                 let document = month.map(|month| FailedDocument {
-                    period_start: NaiveDate::from_ymd_opt(2027, month, 1).expect("a day"),
+                    period: Period::new(day(month), day(month + 1)).expect("a month"),
                     document_ref: None,
                 });
                 run.add_failure(RunFailure::of(ContractRef::from_uuid(Uuid::from_u128(*contract)), document, "x", "y"));

@@ -204,7 +204,7 @@ tables! {
         terms_id -> Id,
         stamp -> Id,
         notification_count -> BigInt,
-        failure_code -> Nullable<Text>,
+        failures -> Nullable<Json>,
         failure_told_at -> Nullable<Ts>,
     }
     contract_versions (contract_id, customer_id, version) {

@@ -295,8 +295,9 @@ CREATE TABLE contracts (
     documents_opened INTEGER NOT NULL,
     -- The number of notifications about the contract.
     notification_count BIGINT NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
-    -- Why the billing run could not bill the contract, and when that was last told. NULL: it is billed.
-    failure_code     TEXT,
+    -- What the billing run could not bill, with the first documents and their codes as JSON, and when that was last told. NULL: it is
+    -- billed.
+    failures         JSON,
     failure_told_at  TIMESTAMPTZ,
     PRIMARY KEY (contract_id, customer_id)
 );

@@ -288,8 +288,9 @@ CREATE TABLE contracts (
     documents_opened INTEGER NOT NULL,
     -- The number of notifications about the contract.
     notification_count INTEGER NOT NULL DEFAULT 0 CHECK (notification_count >= 0),
-    -- Why the billing run could not bill the contract, and when that was last told. NULL: it is billed.
-    failure_code     TEXT,
+    -- What the billing run could not bill, with the first documents and their codes as JSON, and when that was last told. NULL: it is
+    -- billed.
+    failures         TEXT,
     failure_told_at  INTEGER,
     PRIMARY KEY (contract_id, customer_id)
 ) STRICT, WITHOUT ROWID;

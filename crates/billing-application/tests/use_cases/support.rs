@@ -70,7 +70,11 @@ impl AuditRenderer for AsTheyAre {
     }
 
     fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
-        ("refused", error.to_string())
+        let code = match error {
+            UseCaseError::Conflict { code, .. } => code,
+            _ => "refused",
+        };
+        (code, error.to_string())
     }
 
     /// Returns the type, the subject, the sequence, and the number, the state and the amount due of a document.
@@ -81,7 +85,10 @@ impl AuditRenderer for AsTheyAre {
                 format!("{} {:?} {due}", document.document.head.number, document.state)
             }
             FactData::Contract(contract) => format!("version {}", contract.contract.version),
-            FactData::Billing(billing) => format!("{:?}", billing.failure),
+            FactData::Billing(billing) => {
+                let failures = billing.failure.iter().flat_map(|problem| &problem.failures);
+                failures.map(|failure| failure.code.clone()).collect::<Vec<_>>().join(" ")
+            }
             FactData::Endpoint(endpoint) => endpoint.url.clone(),
         };
         format!("{} {} {} {state}", fact.kind, fact.subject(), fact.sequence)

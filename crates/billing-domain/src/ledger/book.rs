@@ -32,6 +32,7 @@ use crate::party::bank::BankAccountProfile;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
+use crate::runs::DocumentFailure;
 use crate::tax::{ExchangeRate, TaxTreatment};
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
@@ -78,12 +79,14 @@ pub struct ContractHeader {
     pub failure: Option<BillingFailure>,
 }
 
-/// A failure to bill a contract, as the last notification about it states.
+/// A failure to bill a contract, as the last billing run found it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BillingFailure {
-    /// The error code.
-    pub code: String,
-    /// The time of the notification.
+    /// The number of documents that could not be issued.
+    pub count: u64,
+    /// The first of them, each with its code.
+    pub first: Vec<DocumentFailure>,
+    /// The time of the last notification.
     pub notified_at: Timestamp,
 }
 
@@ -443,7 +446,7 @@ impl ContractBook {
     /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
     pub fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
         let document = self.require_document(document_ref)?;
-        // Discount and tax are differences to the issued documents, then to the drafts opened earlier (billing rules 5).
+        // Discount and tax are differences to the issued documents, then to the drafts that are issued earlier (billing rules 5).
         let mut sums = self.sums_of(document.family);
         for other in self.documents().filter(|other| other.family == document.family && other.status == LifecycleStatus::Draft) {
             let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;

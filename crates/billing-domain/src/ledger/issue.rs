@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 
 use super::open::{NewDocument, part_of};
 use super::{ContractBook, Entry, IdGenerator, check};
-use crate::calendar::{TimeZone, Timestamp, day_after};
+use crate::calendar::{Period, TimeZone, Timestamp, day_after};
 use crate::contract::Contract;
 use crate::contract::terms::PaymentTime;
 use crate::document::legal_particulars::missing;
@@ -48,8 +48,8 @@ pub struct IssueOutcome {
 pub struct Failure {
     /// The draft; `None` if the document isn't opened yet.
     pub document_ref: Option<DocumentRef>,
-    /// The first day of the document's own period.
-    pub period_start: NaiveDate,
+    /// The document's own period.
+    pub period: Period,
     /// The reason.
     pub refusal: Refusal,
 }
@@ -118,7 +118,8 @@ fn issue_once(
             Ok(outcome) => run.outcomes.extend(outcome),
             Err(refusal) => {
                 let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
-                run.failed.push(Failure { document_ref, period_start: place.period_start, refusal });
+                let period = part_of(&book.contract, place)?.own.days();
+                run.failed.push(Failure { document_ref, period, refusal });
                 failed.extend(places);
             }
         }
@@ -184,9 +185,9 @@ fn issue_together(
         Ok(outcomes) => run.outcomes.extend(outcomes),
         Err(refusal) => {
             for document_ref in together {
-                let period_start = book.require_document(*document_ref)?.head.period.start();
+                let period = book.require_document(*document_ref)?.head.period;
                 let refusal = refusal.clone();
-                run.failed.push(Failure { document_ref: Some(*document_ref), period_start, refusal });
+                run.failed.push(Failure { document_ref: Some(*document_ref), period, refusal });
             }
         }
     }

@@ -46,7 +46,7 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
             let failure = run
                 .failed
                 .iter()
-                .find(|failure| failure.document_ref == overdue.document_ref && failure.period_start == overdue.period_start);
+                .find(|failure| failure.document_ref == overdue.document_ref && failure.period.start() == overdue.period_start);
             overdue.reason = failure.map(|failure| failure.refusal.clone());
         }
     }

@@ -14,7 +14,10 @@ use crate::calendar::{Date, Timestamp};
 use crate::contract::{Contract, ContractState};
 use crate::document::{BookDocument, DocumentState, OutstandingAmounts};
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, NotificationRef};
+use crate::runs::DocumentFailure;
 
+/// The maximum number of failures in a notification.
+pub const MAX_FAILURES: usize = 20;
 /// The maximum length of a notification's `data` in bytes.
 pub const MAX_DATA_BYTES: usize = 16 * 1024;
 /// The default number of days for which notifications are retained.
@@ -169,8 +172,24 @@ pub struct BillingFact {
     pub customer_id: CustomerId,
     /// The reference of the customer.
     pub customer_ref: CustomerRef,
-    /// The code and the text of the error; `None` if the contract is billed again.
-    pub failure: Option<(String, String)>,
+    /// The failure; `None` if the contract is billed again.
+    pub failure: Option<BillingProblem>,
+}
+
+/// The reasons why a contract could not be billed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BillingProblem {
+    /// The documents that could not be issued, each with its code, in the order of the billing run.
+    pub failures: Vec<DocumentFailure>,
+    /// The explanation of the first failure.
+    pub detail: String,
+}
+
+impl BillingProblem {
+    /// Returns the code of the first failure.
+    pub fn first_code(&self) -> Option<String> {
+        self.failures.first().map(|failure| failure.code.clone())
+    }
 }
 
 /// A webhook endpoint.

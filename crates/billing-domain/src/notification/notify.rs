@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{BillingFact, ContractFact, DocumentFact, Fact, FactData, Notice, NotificationType, Subject};
+use super::{
+    BillingFact, BillingProblem, ContractFact, DocumentFact, Fact, FactData, MAX_FAILURES, Notice, NotificationType, Subject,
+};
 use crate::calendar::{TimeZone, Timestamp, day_after, minus_days};
 use crate::contract::Contract;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
@@ -13,6 +15,7 @@ use crate::ledger::{BillingFailure, ContractBook, Entry};
 use crate::money::Money;
 use crate::refs::{CustomerRef, DocumentRef};
 use crate::refusal::Refusal;
+use crate::runs::DocumentFailure;
 
 /// The number of days before the end of a contract at which a notification announces the end.
 const ENDING_DAYS: u32 = 30;
@@ -132,26 +135,39 @@ pub fn ending(book: &mut ContractBook, now: Timestamp) -> Result<Fact, Refusal> 
     Ok(Fact { kind: NotificationType::ContractEnding, sequence, data: contract_data(book, &book.contract, now)? })
 }
 
-/// Returns the fact that a contract could not be billed, with the code and the text of the error, or that it is billed again.
-/// Counts it in the book.
-pub fn billing(book: &mut ContractBook, failure: Option<(String, String)>) -> Fact {
+/// Returns the fact that a contract could not be billed, with the first [`MAX_FAILURES`] failures, or that it is billed again. Counts
+/// it in the book.
+pub fn billing(book: &mut ContractBook, failure: Option<BillingProblem>) -> Fact {
     let sequence = book.count_notification();
     let kind = if failure.is_some() { NotificationType::BillingFailed } else { NotificationType::BillingRecovered };
     let contract = &book.contract;
+    let first = |mut problem: BillingProblem| {
+        problem.failures.truncate(MAX_FAILURES);
+        problem
+    };
     let fact = BillingFact {
         contract_ref: contract.contract_ref,
         contract_number: contract.number_text(),
         customer_id: contract.customer_id,
         customer_ref: contract.customer_ref.clone(),
-        failure,
+        failure: failure.map(first),
     };
     Fact { kind, sequence, data: FactData::Billing(Box::new(fact)) }
 }
 
-/// Returns whether a notification states that a contract cannot be billed: the first time, with another code, and then once a
-/// day.
-pub fn is_failure_notified(previous: Option<&BillingFailure>, code: &str, now: Timestamp) -> bool {
-    previous.is_none_or(|previous| previous.code != code || previous.notified_at.plus_seconds(FAILURE_REPEATED_SECONDS) <= now)
+/// Returns the failure to store after a billing run, and whether a notification states it: the first time, when another document or
+/// code comes to it, and then once a day.
+pub fn billing_failure(problem: &BillingProblem, previous: Option<&BillingFailure>, now: Timestamp) -> (BillingFailure, bool) {
+    let first: Vec<DocumentFailure> = problem.failures.iter().take(MAX_FAILURES).cloned().collect();
+    let count = problem.failures.len() as u64;
+    let is_notified = previous.is_none_or(|previous| {
+        // Only the first failures are known. Of many failures, another one shows by the count.
+        let are_known = usize::try_from(previous.count).is_ok_and(|count| count == previous.first.len());
+        let has_new = are_known && first.iter().any(|failure| !previous.first.contains(failure));
+        has_new || count > previous.count || previous.notified_at.plus_seconds(FAILURE_REPEATED_SECONDS) <= now
+    });
+    let notified_at = previous.filter(|_| !is_notified).map_or(now, |previous| previous.notified_at);
+    (BillingFailure { count, first, notified_at }, is_notified)
 }
 
 /// Returns the notice of the day after a document's due date; `None` if no amount is due.

@@ -100,8 +100,7 @@ pub trait Notifications {
     /// Adds one to the number of notifications about a contract. The contract must be locked
     /// [`Lock::Exclusive`](super::Lock::Exclusive).
     fn count_contract_notification(&mut self, key: ContractKey) -> StoreResult<()>;
-    /// Stores or clears the failure to bill a contract, and adds one to the number of notifications about it. The contract must
-    /// be locked [`Lock::Exclusive`](super::Lock::Exclusive).
+    /// Stores or clears the failure to bill a contract. The contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
     fn put_billing_failure<'a>(&mut self, key: ContractKey, failure: Option<&'a BillingFailure>) -> StoreResult<()>;
 
     /// Deletes at most `limit` of an organization's numbered notifications with the lowest positions that were created before

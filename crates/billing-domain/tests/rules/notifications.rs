@@ -1,17 +1,18 @@
 //! Tests of the notifications that changes cause, and of the notices of time.
 
 use billing_domain::access::Actor;
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Period, Timestamp, plus_months};
 use billing_domain::contract::Contract;
 use billing_domain::document::{BookDocument, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::ledger::receivables::{AccountParties, DecisionContext, Issuance, NewPayment, ReceivablesAccount};
-use billing_domain::ledger::{BillingFailure, BookRows, ContractBook, ContractHeader, Entry, Extent};
+use billing_domain::ledger::{BookRows, ContractBook, ContractHeader, Entry, Extent};
 use billing_domain::metadata::Metadata;
 use billing_domain::money::Money;
 use billing_domain::notification::notify::{self, Review};
-use billing_domain::notification::{Fact, FactData, Notice, NotificationType, Subject};
+use billing_domain::notification::{BillingProblem, Fact, FactData, Notice, NotificationType, Subject};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::receivables::AccountKey;
+use billing_domain::runs::{DocumentFailure, FailedDocument};
 use billing_testkit::{CountingIds, fixtures};
 use fixtures::{agreed, at, cents, date, eur, per_unit, period, pricing, zone};
 use uuid::Uuid;
@@ -298,20 +299,47 @@ fn the_end_of_a_contract_is_announced_30_days_before() {
 }
 
 #[test]
-fn a_failure_is_told_first_with_another_code_and_then_once_a_day() {
-    let failure = BillingFailure { code: "documents".to_owned(), notified_at: at("2027-02-01T12:00:00Z") };
-    for (previous, code, now, expected) in [
-        (None, "documents", "2027-02-01T12:00:00Z", true),
-        (Some(&failure), "documents", "2027-02-01T12:01:00Z", false),
-        (Some(&failure), "missing_legal_information", "2027-02-01T12:01:00Z", true),
-        (Some(&failure), "documents", "2027-02-02T11:59:59Z", false),
-        (Some(&failure), "documents", "2027-02-02T12:00:00Z", true),
-    ] {
-        assert_eq!(notify::is_failure_notified(previous, code, at(now)), expected, "{code} {now}");
-    }
+fn a_failure_is_notified_first_with_another_document_or_code_and_then_once_a_day() {
+    let document = |month: u32| {
+        let first = date(&format!("2027-{month:02}-01"));
+        Some(FailedDocument { period: Period::new(first, plus_months(first, 1)).expect("a month"), document_ref: None })
+    };
+    let problem = |failures: &[(Option<FailedDocument>, &str)]| BillingProblem {
+        failures: failures
+            .iter()
+            .map(|(document, code)| DocumentFailure { document: *document, code: (*code).to_owned() })
+            .collect(),
+        detail: "too many".to_owned(),
+    };
+    let paper = (document(1), "paper_incomplete");
+    let (stored, is_notified) = notify::billing_failure(&problem(&[paper]), None, at("2027-02-01T12:00:00Z"));
+    assert!(is_notified);
+    let then = |failures: &[(Option<FailedDocument>, &str)], now: &str| {
+        let (next, is_notified) = notify::billing_failure(&problem(failures), Some(&stored), at(now));
+        (is_notified, next.notified_at == at(now), next.count)
+    };
+    assert_eq!(then(&[paper], "2027-02-01T12:01:00Z"), (false, false, 1));
+    assert_eq!(then(&[(document(1), "exchange_rate_missing")], "2027-02-01T12:01:00Z"), (true, true, 1), "another code");
+    assert_eq!(then(&[(document(2), "paper_incomplete")], "2027-02-01T12:01:00Z"), (true, true, 1), "another document");
+    assert_eq!(then(&[paper, (None, "refused")], "2027-02-01T12:01:00Z"), (true, true, 2));
+    assert_eq!(then(&[paper], "2027-02-02T11:59:59Z"), (false, false, 1));
+    assert_eq!(then(&[paper], "2027-02-02T12:00:00Z"), (true, true, 1));
+    // What recovered and fails again is notified again, also of more failures than are stored.
+    let both = notify::billing_failure(&problem(&[paper, (document(2), "x")]), None, at("2027-02-01T12:00:00Z")).0;
+    let one = notify::billing_failure(&problem(&[paper]), Some(&both), at("2027-02-01T12:01:00Z"));
+    assert_eq!((one.1, one.0.count, one.0.notified_at), (false, 1, both.notified_at));
+    assert!(notify::billing_failure(&problem(&[paper, (document(2), "x")]), Some(&one.0), at("2027-02-01T12:02:00Z")).1);
+    let many: Vec<_> = (1..=25).map(|n| (document(1 + n % 12), "x")).collect();
+    let all = notify::billing_failure(&problem(&many), None, at("2027-02-01T12:00:00Z")).0;
+    assert_eq!((all.count, all.first.len()), (25, 20));
+    let fewer = notify::billing_failure(&problem(&many[1..]), Some(&all), at("2027-02-01T12:01:00Z"));
+    assert_eq!((fewer.1, fewer.0.count), (false, 24));
+    assert!(notify::billing_failure(&problem(&many), Some(&fewer.0), at("2027-02-01T12:02:00Z")).1);
     let scene = Scene::new();
     let mut book = scene.book(scene.document.clone(), 3);
-    let failed = notify::billing(&mut book, Some(("documents".to_owned(), "too many".to_owned())));
+    let failed = notify::billing(&mut book, Some(problem(&many)));
+    let FactData::Billing(fact) = &failed.data else { panic!("{failed:?}") };
+    assert_eq!(fact.failure.as_ref().map(|problem| problem.failures.len()), Some(20));
     let recovered = notify::billing(&mut book, None);
     assert_eq!((failed.kind, failed.sequence), (NotificationType::BillingFailed, 4));
     assert_eq!((recovered.kind, recovered.sequence), (NotificationType::BillingRecovered, 5));

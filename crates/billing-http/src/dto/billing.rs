@@ -113,6 +113,8 @@ pub(crate) struct FailedContractJson {
     customer_name: Option<LineText>,
     /// First day of the document's own period; null if the whole contract failed.
     period_start: Option<DateText>,
+    /// Last day of the document's own period; null if the whole contract failed.
+    period_end: Option<DateText>,
     /// Document reference, if the document exists.
     document_ref: Option<AssignedRef>,
     /// Number of the document.
@@ -142,7 +144,8 @@ impl FailedContractJson {
             contract_number: contract.map(|contract| contract.name.clone()),
             customer_ref: contract.and_then(|contract| contract.customer_ref.as_ref()).map(NamedRef::from),
             customer_name: contract.and_then(|contract| contract.customer_name.as_ref()).map(LineText::from),
-            period_start: document.map(|document| document.period_start.into()),
+            period_start: document.map(|document| document.period.start().into()),
+            period_end: document.map(|document| document.period.last_day().into()),
             document_ref: document_ref.map(AssignedRef::from),
             document_number: number.map(|document| document.name.clone()),
             problem,

@@ -6,6 +6,7 @@ use billing_domain::notification::{
     BillingFact, ContractFact, DocumentFact, EndpointFact, Fact, FactData, MAX_DATA_BYTES, Notification,
 };
 use billing_domain::ports::PurposeKind;
+use billing_domain::runs::DocumentFailure;
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -143,6 +144,22 @@ answer! {
 }
 
 answer! {
+    /// A document that could not be issued, or a contract that could not be billed at all, in a notification.
+    BillingFailureJson of failure: DocumentFailure {
+        let document = failure.document;
+        /// Document; null if it does not exist yet, or if the whole contract failed.
+        document_ref: Option<AssignedRef> = document.and_then(|document| document.document_ref),
+        /// First day of the document's own period; null if the whole contract failed.
+        period_start: Option<DateText> = document.map(|document| document.period.start()),
+        /// Last day of the document's own period; null if the whole contract failed.
+        period_end: Option<DateText> = document.map(|document| document.period.last_day()),
+        /// Stable error code.
+        #[schema(example = "paper_incomplete")]
+        code: String = failure.code.clone(),
+    }
+}
+
+answer! {
     /// The result of billing a contract in a notification.
     BillingNotificationJson of fact: BillingFact {
         let failure = fact.failure.as_ref();
@@ -153,11 +170,13 @@ answer! {
         contract_number: String = fact.contract_number.clone(),
         /// Customer reference.
         customer_ref: NamedRef = &fact.customer_ref,
-        /// Stable error code; null if the contract is billed again.
+        /// Stable error code of the first failure; null if the contract is billed again.
         #[schema(example = "paper_incomplete")]
-        code: Option<String> = failure.map(|(code, _)| code.clone()),
-        /// Explanation of the error; null if the contract is billed again.
-        detail: Option<String> = failure.map(|(_, detail)| detail.clone()),
+        code: Option<String> = failure.and_then(|failure| failure.first_code()),
+        /// Explanation of the first failure; null if the contract is billed again.
+        detail: Option<String> = failure.map(|failure| failure.detail.clone()),
+        /// First 20 documents that could not be issued, each with its code; null if the contract is billed again.
+        failures: Option<Vec<BillingFailureJson>> = failure.map(|failure| failure.failures.iter().map(BillingFailureJson::from).collect::<Vec<_>>()),
     }
 }
 
@@ -225,14 +244,20 @@ fn bounded(data: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use billing_domain::notification::NotificationType;
-    use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, EndpointRef, NotificationRef};
+    use billing_domain::calendar::{Date, Period};
+    use billing_domain::notification::{BillingProblem, NotificationType};
+    use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, NotificationRef};
+    use billing_domain::runs::FailedDocument;
     use uuid::Uuid;
 
     use super::*;
 
     fn at() -> Timestamp {
         Timestamp::parse("2026-02-01T02:00:03.412771Z").expect("an instant")
+    }
+
+    fn date(day: u32) -> Date {
+        Date::from_ymd_opt(2026, 1, day).expect("a day of January")
     }
 
     fn failed(detail: &str) -> Fact {
@@ -245,7 +270,19 @@ mod tests {
                 contract_number: "C-1".to_owned(),
                 customer_id: CustomerId::from_uuid(id),
                 customer_ref: CustomerRef::parse("acme").expect("a reference"),
-                failure: Some(("documents".to_owned(), detail.to_owned())),
+                failure: Some(BillingProblem {
+                    failures: vec![
+                        DocumentFailure {
+                            document: Some(FailedDocument {
+                                period: Period::inclusive(date(1), date(31)).expect("January"),
+                                document_ref: Some(DocumentRef::from_uuid(Uuid::from_u128(9))),
+                            }),
+                            code: "paper_incomplete".to_owned(),
+                        },
+                        DocumentFailure { document: None, code: "amount_out_of_range".to_owned() },
+                    ],
+                    detail: detail.to_owned(),
+                }),
             })),
         }
     }
@@ -253,7 +290,7 @@ mod tests {
     #[test]
     fn a_body_has_its_fields_in_their_order_and_the_feed_shows_its_data() {
         let body = notification_body(&failed("too many"), at());
-        let expected = r#"{"type":"billing.failed","timestamp":"2026-02-01T02:00:03.412771Z","subject":"contract:00000000-0000-0000-0000-000000000007","sequence":2,"data":{"contract_ref":"00000000-0000-0000-0000-000000000007","contract_number":"C-1","customer_ref":"acme","code":"documents","detail":"too many"}}"#;
+        let expected = r#"{"type":"billing.failed","timestamp":"2026-02-01T02:00:03.412771Z","subject":"contract:00000000-0000-0000-0000-000000000007","sequence":2,"data":{"contract_ref":"00000000-0000-0000-0000-000000000007","contract_number":"C-1","customer_ref":"acme","code":"paper_incomplete","detail":"too many","failures":[{"document_ref":"00000000-0000-0000-0000-000000000009","period_start":"2026-01-01","period_end":"2026-01-31","code":"paper_incomplete"},{"document_ref":null,"period_start":null,"period_end":null,"code":"amount_out_of_range"}]}}"#;
         assert_eq!(body, expected);
         let fact = failed("too many");
         let notification = Notification {
@@ -268,7 +305,7 @@ mod tests {
         };
         let shown = serde_json::to_value(NotificationJson::from(&notification)).expect("JSON");
         assert_eq!((&shown["position"], &shown["type"], &shown["sequence"]), (&json!(5), &json!("billing.failed"), &json!(2)));
-        assert_eq!((&shown["data"]["code"], &shown["data"]["contract_number"]), (&json!("documents"), &json!("C-1")));
+        assert_eq!((&shown["data"]["code"], &shown["data"]["contract_number"]), (&json!("paper_incomplete"), &json!("C-1")));
     }
 
     #[test]

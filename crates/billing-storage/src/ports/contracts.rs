@@ -6,7 +6,7 @@ use std::sync::Arc;
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
-use billing_domain::ledger::{BillingFailure, ContractHeader};
+use billing_domain::ledger::ContractHeader;
 use billing_domain::metadata::Metadata;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use super::document_rows::DRAFT;
 use super::parties::CustomerRow;
+use super::runs::BillingFailureJson;
 use super::{MAX_BINDS, counted, limits, stored};
 use crate::column_values::ColumnValue;
 use crate::failure::StatementError;
@@ -110,7 +111,7 @@ pub(super) struct Found {
     #[diesel(embed)]
     contract: ContractRow,
     notification_count: i64,
-    failure_code: Option<String>,
+    failures: Option<JsonText>,
     failure_told_at: Option<Cell<Timestamp>>,
     #[diesel(select_expression = SegmentsOfContract)]
     segments: Option<JsonText>,
@@ -161,7 +162,7 @@ impl Found {
     pub(super) fn read(self) -> StoreResult<ContractHeader> {
         let contract_id = self.id()?;
         let row = Row::new("contracts", contract_id);
-        let Self { contract, notification_count, failure_code, failure_told_at, segments, customer } = self;
+        let Self { contract, notification_count, failures, failure_told_at, segments, customer } = self;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
         let customer = customer.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?.read()?;
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
@@ -169,7 +170,8 @@ impl Found {
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
         let notifications = row.checked("notification_count", u64::try_from(notification_count))?;
         let notified_at = row.optional("failure_told_at", failure_told_at)?;
-        let failure = failure_code.zip(notified_at).map(|(code, notified_at)| BillingFailure { code, notified_at });
+        let failures: Option<BillingFailureJson> = failures.map(|failures| row.json("failures", &failures)).transpose()?;
+        let failure = failures.zip(notified_at).map(|(failures, notified_at)| failures.read(&row, notified_at)).transpose()?;
         Ok(ContractHeader { contract, customer, next_due_at, notifications, failure })
     }
 }

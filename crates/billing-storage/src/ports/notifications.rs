@@ -13,9 +13,10 @@ use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::upsert::excluded;
 use uuid::Uuid;
 
+use super::runs::BillingFailureJson;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, UpdateRows, column};
-use crate::row::{Cell, Row};
+use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, documents, notices, notification_heads, notifications, webhook_deliveries, webhook_endpoints};
 use crate::sql_types::{Bound, Id, JsonText, Ts};
 use crate::statement::Statement;
@@ -439,13 +440,13 @@ impl Notifications for Transaction<'_> {
 
     fn put_billing_failure(&mut self, key: ContractKey, failure: Option<&BillingFailure>) -> StoreResult<()> {
         self.require_contract(key.contract, "put_billing_failure")?;
+        let failures = failure.map(|failure| to_json(&BillingFailureJson::of(failure))).transpose()?;
         let id = (Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()));
         let changed = with_conn!(self, "contracts", |conn| diesel::update(contracts::table.find(id))
             .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
             .set((
-                contracts::failure_code.eq(failure.map(|failure| failure.code.as_str())),
+                contracts::failures.eq(failures),
                 contracts::failure_told_at.eq(failure.map(|failure| Bound(failure.notified_at))),
-                contracts::notification_count.eq(contracts::notification_count + 1_i64),
             ))
             .execute(conn))?;
         if changed == 0 { self.refuse(format!("contracts {}: it does not exist", key.contract)) } else { Ok(()) }

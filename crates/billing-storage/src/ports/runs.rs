@@ -1,13 +1,16 @@
 //! Records of billing runs.
 
+use std::fmt;
+
 use billing_domain::access::RequestId;
-use billing_domain::calendar::{Date, Timestamp};
+use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::ledger::BillingFailure;
 use billing_domain::money::Money;
 use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{BillingRuns, RunFilter, StoreResult};
 use billing_domain::refs::{BillingRunRef, ContractRef, DocumentRef, OrganizationId};
-use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFailure, RunHead};
+use billing_domain::runs::{BillingRunRecord, DocumentFailure, FailedDocument, RunDocument, RunFailure, RunHead};
 use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -76,12 +79,61 @@ struct FailureJson {
     detail: String,
 }
 
+/// A document that could not be issued.
 #[derive(Serialize, Deserialize)]
-struct FailedDocumentJson {
+pub(super) struct FailedDocumentJson {
     #[serde(with = "text_value")]
     period_start: Date,
+    /// The day after the last.
+    #[serde(with = "text_value")]
+    period_end: Date,
     #[serde(default, with = "text_value::option", skip_serializing_if = "Option::is_none")]
     document: Option<DocumentRef>,
+}
+
+/// What the last notification about a contract that could not be billed states, in one column.
+#[derive(Serialize, Deserialize)]
+pub(super) struct BillingFailureJson {
+    count: u64,
+    first: Vec<DocumentFailureJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DocumentFailureJson {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<FailedDocumentJson>,
+    code: String,
+}
+
+impl BillingFailureJson {
+    pub(super) fn of(failure: &BillingFailure) -> Self {
+        let of_document = |DocumentFailure { document, code }: &DocumentFailure| DocumentFailureJson {
+            failed: document.map(FailedDocumentJson::of),
+            code: code.clone(),
+        };
+        Self { count: failure.count, first: failure.first.iter().map(of_document).collect() }
+    }
+
+    pub(super) fn read<K: fmt::Display>(self, row: &Row<K>, notified_at: Timestamp) -> StoreResult<BillingFailure> {
+        let of_document = |DocumentFailureJson { failed, code }| {
+            let document = failed.map(|failed| failed.read(row, "failures")).transpose()?;
+            Ok(DocumentFailure { document, code })
+        };
+        let first = self.first.into_iter().map(of_document).collect::<StoreResult<_>>()?;
+        Ok(BillingFailure { count: self.count, first, notified_at })
+    }
+}
+
+impl FailedDocumentJson {
+    pub(super) fn of(FailedDocument { period, document_ref }: FailedDocument) -> Self {
+        Self { period_start: period.start(), period_end: period.end(), document: document_ref }
+    }
+
+    pub(super) fn read<K: fmt::Display>(self, row: &Row<K>, column: &'static str) -> StoreResult<FailedDocument> {
+        let period = Period::new(self.period_start, self.period_end);
+        let period = period.ok_or_else(|| row.corrupt(column, "a period without a day"))?;
+        Ok(FailedDocument { period, document_ref: self.document })
+    }
 }
 
 impl HeadRow {
@@ -114,13 +166,9 @@ impl RunColumns {
             total: *total,
             voided: *voided,
         };
-        let failed = |FailedDocument { period_start, document_ref }: FailedDocument| FailedDocumentJson {
-            period_start,
-            document: document_ref,
-        };
         let failure = |RunFailure { contract_ref, document, code, detail }: &RunFailure| FailureJson {
             contract: *contract_ref,
-            failed: document.map(failed),
+            failed: document.map(FailedDocumentJson::of),
             code: code.clone(),
             detail: detail.clone(),
         };
@@ -169,17 +217,14 @@ impl BillingRuns for Transaction<'_> {
         let failures: Vec<FailureJson> = row.json("failures", &failures)?;
         let document =
             |DocumentJson { document, number, total, voided }| RunDocument { document_ref: document, number, total, voided };
-        let failed = |FailedDocumentJson { period_start, document }| FailedDocument { period_start, document_ref: document };
-        let failure = |FailureJson { contract, failed: document, code, detail }| RunFailure {
-            contract_ref: contract,
-            document: document.map(failed),
-            code,
-            detail,
+        let failure = |FailureJson { contract, failed, code, detail }| {
+            let document = failed.map(|failed| failed.read(&row, "failures")).transpose()?;
+            Ok(RunFailure { contract_ref: contract, document, code, detail })
         };
         Ok(Some(BillingRunRecord {
             head: head.read()?,
             documents: documents.into_iter().map(document).collect(),
-            failures: failures.into_iter().map(failure).collect(),
+            failures: failures.into_iter().map(failure).collect::<StoreResult<_>>()?,
         }))
     }
 

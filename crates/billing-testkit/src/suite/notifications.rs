@@ -5,6 +5,7 @@ use billing_domain::ledger::BillingFailure;
 use billing_domain::notification::{Notice, Notification, NotificationType, Subject};
 use billing_domain::ports::{Access, IdSource as _, Lock, NotificationFilter, NumberedNotification, Store, StoreError, transact};
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EndpointRef, NotificationRef, OrganizationId, ServerRef};
+use billing_domain::runs::{DocumentFailure, FailedDocument};
 
 use super::{World, later, long_ago, read, world, write};
 use crate::Singly as _;
@@ -216,18 +217,20 @@ pub fn documents_and_contracts_count_their_notifications(store: &dyn Store) {
     let discarded = w.open(store, w.head(2));
     w.void(store, &discarded);
     assert_eq!(of_document(discarded.document_ref), Some(2));
-    let failure = BillingFailure { code: "documents".to_owned(), notified_at: later(7) };
+    let january = FailedDocument { period: fixtures::period("2026-01-01", "2026-01-31"), document_ref: Some(head.document_ref) };
+    let first = [None, Some(january)].map(|document| DocumentFailure { document, code: "documents".to_owned() });
+    let failure = BillingFailure { count: 21, first: first.to_vec(), notified_at: later(7) };
     write(store, |tx| {
         tx.lock_contract(key, Lock::Exclusive)?;
         tx.count_contract_notification(key)?;
         tx.put_billing_failure(key, Some(&failure))
     });
-    assert_eq!(of_contract(), Some((3, Some(failure))));
+    assert_eq!(of_contract(), Some((2, Some(failure))));
     write(store, |tx| {
         tx.lock_contract(key, Lock::Exclusive)?;
         tx.put_billing_failure(key, None)
     });
-    assert_eq!(of_contract(), Some((4, None)));
+    assert_eq!(of_contract(), Some((2, None)));
 }
 
 pub fn old_notifications_are_deleted_from_the_beginning_of_the_feed(store: &dyn Store) {

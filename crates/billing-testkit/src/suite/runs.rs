@@ -39,8 +39,8 @@ pub fn a_run_comes_back_as_it_was_kept_last(store: &dyn Store) {
         let (document_ref, number, total) = (head.document_ref, head.number.clone(), fixtures::cents(-1234));
         kept.add_document(RunDocument { document_ref, number, total, voided });
     }
-    let period_start = fixtures::date("2026-02-01");
-    let failed = |document_ref| Some(FailedDocument { period_start, document_ref });
+    let period = fixtures::period("2026-02-01", "2026-02-28");
+    let failed = |document_ref| Some(FailedDocument { period, document_ref });
     for document in [None, failed(None), failed(Some(head.document_ref))] {
         kept.add_failure(RunFailure::of(w.contract.contract_ref, document, "amount_out_of_range", "too \"much\" é"));
     }

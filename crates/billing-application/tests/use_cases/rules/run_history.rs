@@ -4,17 +4,20 @@ use std::cell::Cell;
 
 use billing_application::UseCase;
 use billing_application::billing_run::{BillingRunRequest, count_late_contracts, run_billing_everywhere};
-use billing_application::catalog::{WantedEntity, edit_entity};
+use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity, edit_entity};
 use billing_application::error::{ResourceKind, UseCaseError};
+use billing_application::notifications::number_notifications;
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
 use billing_application::verify::verify;
 use billing_domain::audit::AuditActor;
+use billing_domain::notification::NotificationType;
 use billing_domain::page::{Direction, ListSortKey, PageRequest};
+use billing_domain::party::Entity;
 use billing_domain::party::legal::Strictness;
 use billing_domain::patch::Changes;
-use billing_domain::ports::RunFilter;
-use billing_domain::refs::BillingRunRef;
-use billing_domain::runs::{BillingRunRecord, RunFailure, RunHead, RunState};
+use billing_domain::ports::{NotificationFilter, RunFilter};
+use billing_domain::refs::{BillingRunRef, ContractRef, ServerRef};
+use billing_domain::runs::{BillingRunRecord, FailedDocument, RunFailure, RunHead, RunState};
 use billing_testkit::fixtures::{self, fixed, requested};
 use uuid::Uuid;
 
@@ -151,6 +154,67 @@ fn a_failure_is_recorded_when_it_changes() {
     assert_eq!(failed("2026-02-01T03:06:00Z"), 0);
     let last = runs(&books);
     assert_eq!((last[0].failed, last[0].issued), (0, 1));
+}
+
+/// Creates an entity `other` that lacks legal information, and a contract of it and of `main`, whose documents are due earlier.
+fn waiting_beside_another(change: impl Fn(&mut Entity)) -> (Books, ContractRef) {
+    let books = Books::with(
+        "2025-12-20T00:00:00Z",
+        |main| {
+            main.profile.grace_hours = 0;
+            change(main);
+        },
+        |_| {},
+    );
+    let mut other = fixtures::entity("other");
+    other.profile.paper.strictness = Strictness::Strict;
+    let wanted = WantedEntity { profile: other.profile, is_default: None, tax: TaxBasisPatch::default() };
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    run(services, principal, UseCase::CreateEntity, |cx| create_entity(cx, Some(other.entity_ref), wanted)).expect("an entity");
+    let (api, more) = (books.pricing("api", vec![fixed("fee", "10.00")]), books.pricing("more", vec![fixed("fee", "5.00")]));
+    let mut of_main = requested(&api, "2026-01-01", "2026-02-28");
+    of_main.entity_ref = Some(fixtures::entity_ref("main"));
+    let mut of_other = requested(&more, "2026-01-01", "2026-02-28");
+    of_other.entity_ref = Some(fixtures::entity_ref("other"));
+    let contract = books.contract(vec![of_main, of_other]);
+    (books, contract)
+}
+
+/// The contract is due again at a later instant, once its first document is issued.
+#[test]
+fn a_run_reports_a_failing_document_once_after_it_issued_another_one() {
+    let (books, contract) = waiting_beside_another(|_| {});
+    books.clock("2026-02-02T00:00:00Z");
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    for dry_run in [true, false] {
+        let report = run_billing(services, principal, BillingRunRequest::whole(dry_run)).expect("a run");
+        let failed: Vec<_> = report.failed.iter().map(|failed| (failed.contract_ref, failed.document)).collect();
+        let january = FailedDocument { period: fixtures::period("2026-01-01", "2026-01-31"), document_ref: None };
+        assert_eq!((report.issued.len(), failed), (1, vec![(contract, Some(january))]), "dry run: {dry_run}");
+    }
+    let head = runs(&books).pop().expect("a run");
+    assert_eq!((head.contracts, head.issued, head.failed), (1, 1, 1));
+}
+
+#[test]
+fn a_failed_contract_is_notified_with_the_code_of_each_document() {
+    let (books, _) = waiting_beside_another(|main| main.profile.paper.tax_currency = Some(fixtures::currency("PLN")));
+    let organization = books.bench.principal.organization();
+    let notified = |now: &str| {
+        books.clock(now);
+        run_billing_everywhere(&books.bench.services).expect("a run");
+        number_notifications(&books.bench.services, ServerRef::from_uuid(Uuid::nil()), &|| false).expect("numbers");
+        let all = books.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), 0, u32::MAX));
+        let of_billing = all.into_iter().filter(|notification| notification.kind != NotificationType::ContractChanged);
+        let codes = |body: String| body.splitn(4, ' ').last().unwrap_or_default().to_owned();
+        of_billing.map(|notification| format!("{} {}", notification.kind, codes(notification.body))).collect::<Vec<_>>()
+    };
+    let both = "billing.failed exchange_rate_missing paper_incomplete".to_owned();
+    assert_eq!(notified("2026-02-01T01:00:00Z"), ["billing.failed exchange_rate_missing"]);
+    let all = ["billing.failed exchange_rate_missing".to_owned(), both.clone()];
+    assert_eq!(notified("2026-02-01T02:00:00Z"), all, "another document came to it");
+    assert_eq!(notified("2026-02-01T03:00:00Z"), all);
+    assert_eq!(notified("2026-02-02T02:00:00Z"), [all[0].clone(), both.clone(), both], "once a day");
 }
 
 #[test]

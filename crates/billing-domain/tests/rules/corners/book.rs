@@ -312,7 +312,7 @@ impl Book {
         self.now = at(now);
         self.step(StepBuilder::run).expect("a run");
         let failed = self.bill.failures().iter();
-        failed.map(|failure| format!("{} {}", failure.period_start, code(&failure.refusal))).collect()
+        failed.map(|failure| format!("{} {}", failure.period.start(), code(&failure.refusal))).collect()
     }
 
     /// Lists the documents that are due for more than a day: the first day of the period and the code.

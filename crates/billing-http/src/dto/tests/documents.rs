@@ -509,7 +509,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
     let contract_ref = contract.contract_ref;
     let failed = |problem| FailedContract::whole(contract_ref, problem);
-    let unissued = FailedDocument { period_start: fixtures::date("2026-01-01"), document_ref: None };
+    let unissued = FailedDocument { period: fixtures::period("2026-01-01", "2026-01-31"), document_ref: None };
     let lacking = Refusal::conflict("paper_incomplete", "the paper lacks a field");
     let report = BillingReport {
         run_ref: None,
