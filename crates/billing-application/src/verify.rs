@@ -6,8 +6,9 @@ use std::fmt::Display;
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
+use billing_domain::ledger::overdue::{self, VersionTimes};
 use billing_domain::ledger::receivables::{ReceivablesAccount, check_account};
-use billing_domain::ledger::{ContractBook, check, overdue};
+use billing_domain::ledger::{ContractBook, check};
 use billing_domain::money::MoneySum;
 use billing_domain::notification::NOTIFICATION_DAYS;
 use billing_domain::page::PageRequest;
@@ -103,13 +104,13 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
         let page =
             look(services, organization, &mut found, |tx| Ok(tx.contracts_after(organization, after, CONTRACTS_PER_PAGE)?))?;
         let page = page.unwrap_or_default();
-        let Some((last, _)) = page.last() else { break };
+        let Some(last) = page.last() else { break };
         after = Some(last.contract);
-        for (key, made_at) in page {
+        for key in page {
             let is_looked_at = looked_at_next.contains(&key.contract);
             let verified = look(services, key.contract, &mut found, |tx| {
                 let mut found = Verification::default();
-                verify_contract(tx, key, Due { now, made_at, is_looked_at }, &mut found)?;
+                verify_contract(tx, key, Due { now, is_looked_at }, &mut found)?;
                 Ok(found)
             })?;
             found.contracts += 1;
@@ -190,8 +191,6 @@ fn due_contracts(tx: &mut dyn Tx, organization: OrganizationId, now: Timestamp) 
 #[derive(Clone, Copy)]
 struct Due {
     now: Timestamp,
-    /// When the newest version of the contract was created.
-    made_at: Timestamp,
     /// Whether the next billing run checks the contract.
     is_looked_at: bool,
 }
@@ -214,7 +213,9 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
         Err(refusal) => found.find(&subject, refusal.to_string()),
     };
     note(check::check(&book));
-    note(unissued(&book, due));
+    // A contract with a document that is due and not issued is always among those that the next run checks.
+    let versions = if due.is_looked_at { tx.version_times(key)? } else { VersionTimes::new() };
+    note(unissued(&book, &versions, due));
     let filter = DocumentFilter { contract_ref: Some(contract_ref), ..DocumentFilter::default() };
     let mut numbers: BTreeSet<u32> = BTreeSet::new();
     let mut documents: u64 = 0;
@@ -240,7 +241,7 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
 
 /// Returns a sentence for each document that has been due for a day but is not issued, with the reason. Also returns due
 /// documents of contracts that the next billing run does not check (billing rules 2).
-fn unissued(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
+fn unissued(book: &ContractBook, versions: &VersionTimes, due: Due) -> Result<Vec<String>, Refusal> {
     let describe = |late: overdue::Overdue, reason: String| {
         let number = late.document_ref.and_then(|document_ref| book.document(document_ref)).map(|it| it.head.number.to_string());
         let what = number.unwrap_or_else(|| "a document that isn't opened".to_owned());
@@ -250,7 +251,7 @@ fn unissued(book: &ContractBook, due: Due) -> Result<Vec<String>, Refusal> {
         let lost = overdue::unissued(book, due.now)?.into_iter();
         return Ok(lost.map(|lost| describe(lost, "no billing run would look at it".to_owned())).collect());
     }
-    let overdue = overdue::overdue(book, due.made_at, due.now)?.into_iter();
+    let overdue = overdue::overdue(book, versions, due.now)?.into_iter();
     let reason = |overdue: &overdue::Overdue| {
         let reason = |refusal: &Refusal| format!("{}: {refusal}", refusal.conflict_code().unwrap_or("refused"));
         overdue.reason.as_ref().map_or_else(|| "a billing run would issue it".to_owned(), reason)

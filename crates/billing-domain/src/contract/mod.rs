@@ -291,6 +291,11 @@ impl ContractProduct {
         self.period_at(start).filter(|period| period.start() == start)
     }
 
+    /// Returns the period that starts on a day in the plan of a version.
+    pub fn period_from_in(&self, version: u32, start: NaiveDate) -> Option<ProductPeriod<'_>> {
+        self.period_in(&self.plan_of(version), start).filter(|period| period.start() == start)
+    }
+
     fn period_in<'c>(&'c self, plan: &[TermsInterval<'c>], date: NaiveDate) -> Option<ProductPeriod<'c>> {
         let clip = plan.iter().find(|clip| clip.days.contains(date))?;
         let period = clip.terms.schedule.period_at(date)?.clip(clip.days)?;

@@ -1,12 +1,16 @@
 //! Overdue documents: documents that are due and not issued, as reported by `verify` (billing rules 2).
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use uuid::Uuid;
 
 use super::ContractBook;
 use super::issue::{self, due_documents};
 use crate::calendar::Timestamp;
+use crate::contract::ContractProduct;
 use crate::document::LifecycleStatus;
+use crate::document::linking::{BillingSlot, parts_of_period};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
@@ -26,15 +30,24 @@ pub struct Overdue {
     pub reason: Option<Refusal>,
 }
 
+/// The creation time of each version of a contract.
+pub type VersionTimes = BTreeMap<u32, Timestamp>;
+
 /// Returns the documents that have been due for at least a day and aren't issued (billing rules 2). The day starts when the
-/// document falls due, or with the contract's newest version if that is later.
+/// document falls due, or with the version of the contract that first made it due if that is later.
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] when the book can't be evaluated.
-pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
-    let is_late = |due_at: Timestamp| due_at.max(newest_version_at).plus_seconds(OVERDUE_SECONDS) <= now;
-    let mut overdue = unissued(book, now)?;
-    overdue.retain(|overdue| is_late(overdue.due_at));
+pub fn overdue(book: &ContractBook, versions: &VersionTimes, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
+    let is_late = |since: Timestamp| since.plus_seconds(OVERDUE_SECONDS) <= now;
+    let mut overdue = Vec::new();
+    for (unissued, place) in unissued_with_places(book, now)? {
+        let is_overdue =
+            is_late(unissued.due_at) && place.map_or(Ok(true), |place| made_due_at(book, place, versions, now).map(is_late))?;
+        if is_overdue {
+            overdue.push(unissued);
+        }
+    }
     if !overdue.is_empty() {
         let mut tried = book.clone();
         let mut ids = u128::MAX;
@@ -53,21 +66,66 @@ pub fn overdue(book: &ContractBook, newest_version_at: Timestamp, now: Timestamp
     Ok(overdue)
 }
 
+/// Returns the time of the version that first made the document of a slot due, whatever later versions changed.
+fn made_due_at(book: &ContractBook, place: BillingSlot, versions: &VersionTimes, now: Timestamp) -> Result<Timestamp, Refusal> {
+    let product = book.product(place.product_no)?;
+    let mut changed_by: Vec<u32> = product.segments.iter().map(|segment| segment.version).collect();
+    changed_by.sort_unstable();
+    changed_by.dedup();
+    let mut made_due_by = None;
+    for version in changed_by.into_iter().rev() {
+        if made_due_by.is_some() && !is_due_in_version(book, product, place, version, now)? {
+            break;
+        }
+        made_due_by = Some(version);
+    }
+    let time = made_due_by.and_then(|version| versions.get(&version));
+    Ok(time.copied().unwrap_or(book.contract.created_at))
+}
+
+/// Returns whether the plan of a version made a document due in a slot by an instant: with an amount, an event or a charge.
+fn is_due_in_version(
+    book: &ContractBook,
+    product: &ContractProduct,
+    place: BillingSlot,
+    version: u32,
+    now: Timestamp,
+) -> Result<bool, Refusal> {
+    let Some(period) = product.period_from_in(version, place.period_start) else { return Ok(false) };
+    let part = parts_of_period(period).into_iter().find(|part| part.slot == place.slot);
+    let Some(part) = part.filter(|part| book.due_at(part).is_ok_and(|due_at| due_at <= now)) else { return Ok(false) };
+    if book.document_in_slot(place).is_some() {
+        return Ok(true);
+    }
+    for period in [part.fixed, part.usage].into_iter().flatten() {
+        let lines = book.price_of(&period)?;
+        if lines.iter().any(|line| line.amount.minor() != 0 || book.is_of_live_charge(line)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the documents that are due at an instant and aren't issued, without reasons.
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`] when the book can't be evaluated.
 pub fn unissued(book: &ContractBook, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
+    Ok(unissued_with_places(book, now)?.into_iter().map(|(overdue, _)| overdue).collect())
+}
+
+/// Returns the unissued documents, each with one of its slots if it is a regular document.
+fn unissued_with_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Overdue, Option<BillingSlot>)>, Refusal> {
     let mut overdue = Vec::new();
     for (due_at, place) in due_documents(book, now, usize::MAX)? {
         let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
-        overdue.push(Overdue { document_ref, period_start: place.period_start, due_at, reason: None });
+        overdue.push((Overdue { document_ref, period_start: place.period_start, due_at, reason: None }, Some(place)));
     }
     for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
-        let known = overdue.iter().any(|overdue| overdue.document_ref == Some(draft.head.document_ref));
+        let known = overdue.iter().any(|(overdue, _)| overdue.document_ref == Some(draft.head.document_ref));
         if let Some(due_at) = issue::draft_due_at(book, &draft.head)?.filter(|due_at| !known && *due_at <= now) {
             let (document_ref, period_start) = (Some(draft.head.document_ref), draft.head.period.start());
-            overdue.push(Overdue { document_ref, period_start, due_at, reason: None });
+            overdue.push((Overdue { document_ref, period_start, due_at, reason: None }, None));
         }
     }
     Ok(overdue)

@@ -2,6 +2,7 @@
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
+use crate::ledger::overdue::VersionTimes;
 use crate::refs::{ContractKey, ContractRef, OrganizationId};
 use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
@@ -14,14 +15,15 @@ pub trait IntegrityQueries {
     /// Returns the latest instant at which a server recorded something, of the newest usage event, the newest entry of the
     /// audit log and the latest billing run. Returns `None` if none of them exists.
     fn latest_recorded_instant(&mut self) -> StoreResult<Option<Timestamp>>;
-    /// Returns at most `limit` contracts of an organization after a given contract, ordered by reference. Each contract
-    /// comes with the creation time of its newest version.
+    /// Returns at most `limit` contracts of an organization after a given contract, ordered by reference.
     fn contracts_after(
         &mut self,
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
-    ) -> StoreResult<Vec<(ContractKey, Timestamp)>>;
+    ) -> StoreResult<Vec<ContractKey>>;
+    /// Returns the creation time of each version of a contract.
+    fn version_times(&mut self, key: ContractKey) -> StoreResult<VersionTimes>;
     /// Recounts the running totals of a contract from the events that are not deleted. Returns only totals with an event.
     fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
     /// Returns the number of a contract's events, including deleted ones, whose document does not exist.

@@ -10,7 +10,7 @@ use crate::document::lines::sign;
 use crate::document::totals::DocumentContent;
 use crate::ledger::ContractBook;
 use crate::ledger::issue::Failure;
-use crate::ledger::overdue::{self, Overdue};
+use crate::ledger::overdue::{self, Overdue, VersionTimes};
 use crate::ledger::preview::{self, DocumentPreview};
 use crate::money::{Currency, Money};
 use crate::refs::DocumentRef;
@@ -26,7 +26,7 @@ pub struct Bill {
     events: BTreeMap<String, DocumentRef>,
     unapplied: Money,
     failed: Vec<Failure>,
-    newest_version_at: Timestamp,
+    versions: VersionTimes,
 }
 
 impl Bill {
@@ -51,8 +51,8 @@ impl Bill {
         let (events, currency) = (events.collect(), currency(&life.book.contract)?);
         let unapplied = i64::try_from(life.accounts.unapplied(currency)).map_err(|_| crate::money::AmountOutOfRange)?;
         let unapplied = Money::from_minor(unapplied, currency);
-        let (now, failed, newest_version_at) = (life.now, life.failed, life.newest_version_at);
-        Ok(Self { book: life.book, now, documents, void, events, unapplied, failed, newest_version_at })
+        let (now, failed, versions) = (life.now, life.failed, life.versions);
+        Ok(Self { book: life.book, now, documents, void, events, unapplied, failed, versions })
     }
 
     /// Returns the documents in force, in the order of opening.
@@ -77,7 +77,7 @@ impl Bill {
     /// # Errors
     /// Returns a [`Refusal`] if an amount overflows.
     pub fn overdue(&self) -> Result<Vec<Overdue>, Refusal> {
-        overdue::overdue(&self.book, self.newest_version_at, self.now)
+        overdue::overdue(&self.book, &self.versions, self.now)
     }
 
     /// Returns the document with a number, also if it is void.

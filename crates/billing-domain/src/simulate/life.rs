@@ -19,6 +19,7 @@ use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentKind, IssuedDocument};
 use crate::ledger::amend::BackdatingPolicy;
 use crate::ledger::issue::Failure;
+use crate::ledger::overdue::VersionTimes;
 use crate::ledger::{ContractBook, Entry, amend as amending, check, issue};
 use crate::metadata::Metadata;
 use crate::party::{Customer, CustomerProfile};
@@ -51,8 +52,8 @@ pub(super) struct Life {
     pub(super) frozen: BTreeMap<DocumentRef, Frozen>,
     /// The documents that the last run failed to issue.
     pub(super) failed: Vec<Failure>,
-    /// The time at which the newest version of the contract was created.
-    pub(super) newest_version_at: Timestamp,
+    /// The times at which the versions of the contract were created.
+    pub(super) versions: VersionTimes,
     catalog: Catalog,
     rates: Vec<ExchangeRate>,
     due: Option<Timestamp>,
@@ -120,7 +121,7 @@ impl Life {
             accounts: Accounts::default(),
             frozen: BTreeMap::new(),
             failed: Vec::new(),
-            newest_version_at: created_at,
+            versions: VersionTimes::from([(1, created_at)]),
             catalog,
             rates: Vec::new(),
             due: None,
@@ -166,7 +167,9 @@ impl Life {
                     self.events.iter_mut().for_each(|event| event.follow(from, to, of));
                 }
                 Entry::Due(at) => self.due = at,
-                Entry::Amended(_) => self.newest_version_at = self.now,
+                Entry::Amended(contract) => {
+                    self.versions.insert(contract.version, self.now);
+                }
                 _ => {}
             }
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
+use billing_domain::ledger::overdue::VersionTimes;
 use billing_domain::ports::{IntegrityQueries, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
 use billing_domain::usage::{UsageKey, UsageTotal};
@@ -70,38 +71,38 @@ impl IntegrityQueries for Transaction<'_> {
         organization: OrganizationId,
         after: Option<ContractRef>,
         limit: u32,
-    ) -> StoreResult<Vec<(ContractKey, Timestamp)>> {
-        type Found = (Cell<Uuid>, Cell<Uuid>, Cell<Timestamp>, Option<Cell<Timestamp>>);
+    ) -> StoreResult<Vec<ContractKey>> {
+        type Found = (Cell<Uuid>, Cell<Uuid>);
         // No contract has the nil UUID.
         let after = after.map_or(Uuid::nil(), |after| after.as_uuid());
         let rows: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
-            .left_join(
-                contract_versions::table.on(contract_versions::contract_id
-                    .eq(contracts::contract_id)
-                    .and(contract_versions::customer_id.eq(contracts::customer_id))
-                    .and(contract_versions::version.eq(contracts::version)),),
-            )
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
             .filter(contracts::contract_id.gt(Bound(after)))
             .order(contracts::contract_id)
             .limit(i64::from(limit))
-            .select((
-                contracts::contract_id,
-                contracts::customer_id,
-                contracts::created_at,
-                contract_versions::created_at.nullable(),
-            ))
+            .select((contracts::contract_id, contracts::customer_id))
             .load(conn))?;
-        let read = |(id, customer, created_at, made_at): Found| {
+        let read = |(id, customer): Found| {
             let id = Row::new("contracts", "").cell("contract_id", id)?;
             let row = Row::new("contracts", id);
-            let key = ContractKey {
+            Ok(ContractKey {
                 organization,
                 customer: CustomerId::from_uuid(row.cell("customer_id", customer)?),
                 contract: ContractRef::from_uuid(id),
-            };
-            Ok((key, row.cell("created_at", made_at.unwrap_or(created_at))?))
+            })
         };
+        rows.into_iter().map(read).collect()
+    }
+
+    fn version_times(&mut self, key: ContractKey) -> StoreResult<VersionTimes> {
+        let rows: Vec<(i32, Cell<Timestamp>)> = with_conn!(self, "contract_versions", |conn| contract_versions::table
+            .filter(contract_versions::customer_id.eq(Bound(key.customer.as_uuid())))
+            .filter(contract_versions::contract_id.eq(Bound(key.contract.as_uuid())))
+            .select((contract_versions::version, contract_versions::created_at))
+            .load(conn))?;
+        let row = Row::new("contract_versions", key.contract);
+        let read =
+            |(version, created_at)| Ok((row.checked("version", u32::try_from(version))?, row.cell("created_at", created_at)?));
         rows.into_iter().map(read).collect()
     }
 

@@ -31,13 +31,13 @@ pub fn contracts_come_by_reference_after_the_last_one(store: &dyn Store) {
     contracts.extend((3..8).map(|number| w.another_contract(number)));
     write(store, |tx| contracts[2..].iter().rev().try_for_each(|contract| tx.insert_contract(w.org, contract, None)));
     contracts.sort_by_key(|contract| contract.contract_ref);
-    let contracts: Vec<_> = contracts.iter().map(|contract| (contract.key(w.org), contract.created_at)).collect();
+    let contracts: Vec<_> = contracts.iter().map(|contract| contract.key(w.org)).collect();
     let after = |last: Option<ContractRef>, limit| read(store, |tx| tx.contracts_after(w.org, last, limit));
     assert_eq!(after(None, 100), contracts);
     assert_eq!(after(None, 3), &contracts[..3]);
-    assert_eq!(after(Some(contracts[2].0.contract), 3), &contracts[3..6]);
-    assert_eq!(after(Some(contracts[5].0.contract), 3), &contracts[6..]);
-    assert_eq!(after(Some(contracts[6].0.contract), 3), []);
+    assert_eq!(after(Some(contracts[2].contract), 3), &contracts[3..6]);
+    assert_eq!(after(Some(contracts[5].contract), 3), &contracts[6..]);
+    assert_eq!(after(Some(contracts[6].contract), 3), []);
     assert_eq!(after(None, 0), []);
 }
 

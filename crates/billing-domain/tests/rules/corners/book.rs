@@ -251,6 +251,14 @@ impl Book {
         self.step(|step| step.edit_as(edit))
     }
 
+    /// Changes the contract's metadata.
+    pub(crate) fn edit_metadata(&mut self, value: &str) {
+        let metadata = Patch::Set(fixtures::metadata(&[("key", value)]));
+        let since = EffectiveFrom::NextPeriod;
+        let edit = ContractEdit { po_number: Patch::Keep, metadata, products: None, since, version: None };
+        self.step(|step| step.edit_as(edit)).expect("an edit of metadata");
+    }
+
     /// Replaces a pricing of the catalog.
     pub(crate) fn edit_pricing(&mut self, pricing: Pricing) {
         let usage_products = fixtures::products_of(&pricing);

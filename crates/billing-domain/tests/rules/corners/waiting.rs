@@ -1,8 +1,11 @@
 //! Tests of the failures that a run reports and the overdue documents that `verify` reports (billing rules 2).
 
-use billing_testkit::fixtures::{currency, fixed, pricing};
+use billing_domain::catalog::PriceModel;
+use billing_domain::contract::terms::RequestedLineItem;
+use billing_domain::patch::Patch;
+use billing_testkit::fixtures::{currency, date, entity_ref, fixed, line_item_id, price, pricing, prose};
 
-use super::book::{Book, Setup};
+use super::book::{Book, Setup, element, from};
 
 fn polish() -> Book {
     Setup::new()
@@ -35,11 +38,52 @@ fn overdue_documents_are_reported_after_a_day() {
     );
 }
 
-/// Finding 4, rules 2: the 24 hours start at the contract's newest version if that is later.
+/// Rules 2: the 24 hours start with the version that first made a document due, if that is later.
 #[test]
-fn a_new_version_begins_the_day_anew() {
+fn the_version_that_makes_a_document_due_begins_the_day() {
     let plan = pricing("plan", vec![fixed("fee", "100")]);
     let mut book = Setup::new().product(plan, |_| {}).create("2027-06-15");
     assert_eq!(book.overdue("2027-06-16T11:00:00Z"), [""; 0]);
     assert_eq!(book.overdue("2027-06-16T13:00:00Z").len(), 5);
+}
+
+/// Rules 2: versions that change nothing of a period, or not whether it is due, don't start its 24 hours again.
+#[test]
+fn later_versions_do_not_silence_what_is_overdue() {
+    let mut book = polish();
+    book.run("2027-02-01");
+    for (day, price) in [("2027-02-02", "101"), ("2027-02-03", "102"), ("2027-02-04", "103")] {
+        book.go_to(day);
+        book.edit_metadata(day);
+        book.edit(from("2027-01-01"), vec![element("plan", |plan| plan.note = Patch::Set(prose(day)))]).expect("a note");
+        book.edit(from("2027-02-01"), vec![element("plan", |plan| plan.line_items = Patch::Set(vec![repriced_fee(price)]))])
+            .expect("a price");
+        assert_eq!(book.overdue(&format!("{day}T13:00:00Z")), ["2027-01-01 exchange_rate_missing"], "{day}");
+    }
+}
+
+/// Rules 2: a version that gives a period its first amount makes it due, and one that adds a product.
+#[test]
+fn a_version_begins_the_day_of_the_periods_that_it_makes_due() {
+    let free = pricing("plan", vec![fixed("fee", "0")]);
+    let mut book = Setup::new()
+        .entity("other", |_| {})
+        .product(free, |_| {})
+        .pricing(pricing("more", vec![fixed("fee", "5")]))
+        .create("2027-01-01");
+    book.go_to("2027-03-10");
+    let more = element("more", |more| {
+        more.billing_start_date = Some(date("2027-02-01"));
+        more.billing_end_date = Some(date("2027-12-31"));
+        more.entity_ref = Patch::Set(entity_ref("other"));
+    });
+    book.edit(from("2027-01-01"), vec![element("plan", |plan| plan.line_items = Patch::Set(vec![repriced_fee("100")])), more])
+        .expect("an edit");
+    assert_eq!(book.overdue("2027-03-11T11:00:00Z"), [""; 0]);
+    assert_eq!(book.overdue("2027-03-11T13:00:00Z"), ["2027-01-01", "2027-02-01", "2027-02-01"]);
+}
+
+fn repriced_fee(amount: &str) -> RequestedLineItem {
+    let flat = Patch::Set(PriceModel::Flat { amount: price(amount) });
+    RequestedLineItem { price: flat, ..RequestedLineItem::plain(line_item_id("fee")) }
 }

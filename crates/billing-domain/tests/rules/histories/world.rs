@@ -130,7 +130,9 @@ impl World {
         };
         read("the current period", preview::preview_current_period(&self.book, self.now))?;
         read("the next period", preview::preview_next_period(&self.book, self.now))?;
-        overdue::overdue(&self.book, self.now, self.now).map(drop).map_err(|refusal| format!("verify refuses: {refusal:?}"))
+        overdue::overdue(&self.book, &overdue::VersionTimes::new(), self.now)
+            .map(drop)
+            .map_err(|refusal| format!("verify refuses: {refusal:?}"))
     }
 
     /// Returns the index of a document among the opened documents.
