@@ -65,9 +65,9 @@ pub struct IssueReport {
     pub is_cut_short: bool,
 }
 
-/// Issues due documents, oldest first: regular documents, then other drafts such as adjustments opened on an earlier service
-/// date. Issues about `most` documents; documents that fall due at the same time stay together. A document that can't be issued
-/// stays a draft and blocks no other document (billing rules 2).
+/// Issues due documents in order: by the instant at which they are due, regular documents before others, then by opening. A draft
+/// shows the discount and tax that this order gives (billing rules 5). Issues about `most` documents; documents that fall due at
+/// the same time stay together. A document that can't be issued stays a draft and blocks no other document (billing rules 2).
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
@@ -84,14 +84,71 @@ pub fn issue_due(
         let done = run.outcomes.len();
         run.failed.clear();
         issue_once(book, now, most, &mut run, supplies)?;
-        // A document issued or discarded in this pass may unblock one that failed.
-        if run.failed.is_empty() || run.is_cut_short || run.outcomes.len() == done {
+        // A document issued or discarded in this pass may unblock one that failed, or have opened its parent.
+        let is_done = run.failed.is_empty() && !has_due_draft(book, now)?;
+        if is_done || run.is_cut_short || run.outcomes.len() == done {
             break;
         }
     }
     schedule_next_run(book, now)?;
     check::require_lawful(book)?;
     Ok(run)
+}
+
+/// A due document.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DueDocument {
+    /// The regular document of a slot, opened or not.
+    Regular(BillingSlot),
+    /// An adjustment or a child.
+    Other(DocumentRef),
+}
+
+/// Returns the due documents in the order of their issue. With `by`, only those that are due by then.
+fn documents_in_order(book: &ContractBook, by: Option<Timestamp>) -> Result<Vec<(Timestamp, DueDocument)>, Refusal> {
+    let mut due: Vec<(Timestamp, DueDocument)> = Vec::new();
+    for (due_at, place) in open_places(book, by)? {
+        due.push((due_at, DueDocument::Regular(place)));
+    }
+    for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
+        if matches!(draft.head.purpose, Purpose::Regular(_)) {
+            continue;
+        }
+        if let Some(due_at) = draft_due_at(book, &draft.head)?.filter(|due_at| by.is_none_or(|by| *due_at <= by)) {
+            due.push((due_at, DueDocument::Other(draft.head.document_ref)));
+        }
+    }
+    // The sort is stable: slots keep the order of the contract, and drafts the order of opening.
+    due.sort_by_key(|(due_at, document)| (*due_at, matches!(document, DueDocument::Other(_))));
+    Ok(due)
+}
+
+/// Returns whether a draft is due.
+fn has_due_draft(book: &ContractBook, now: Timestamp) -> Result<bool, Refusal> {
+    for document in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
+        if draft_due_at(book, &document.head)?.is_some_and(|due_at| due_at <= now) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the drafts of a family in the order of their issue.
+pub(super) fn drafts_of_family(book: &ContractBook, family: DocumentRef) -> Result<Vec<&BookDocument>, Refusal> {
+    let drafts: Vec<&BookDocument> =
+        book.documents().filter(|it| it.family == family && it.status == LifecycleStatus::Draft).collect();
+    if drafts.len() < 2 {
+        return Ok(drafts);
+    }
+    let mut in_order = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        // A draft that no longer bills anything is never due.
+        let due_at = draft_due_at(book, &draft.head)?;
+        let is_other = !matches!(draft.head.purpose, Purpose::Regular(_));
+        in_order.push(((due_at.is_none(), due_at, is_other), draft));
+    }
+    in_order.sort_by_key(|(position, _)| *position);
+    Ok(in_order.into_iter().map(|(_, draft)| draft).collect())
 }
 
 /// Tries to issue each due document.
@@ -104,8 +161,8 @@ fn issue_once(
 ) -> Result<(), Refusal> {
     let mut last = None;
     let mut failed: BTreeSet<BillingSlot> = BTreeSet::new();
-    for (due_at, place) in due_places(book, now)? {
-        if failed.contains(&place) {
+    for (due_at, document) in documents_in_order(book, Some(now))? {
+        if matches!(document, DueDocument::Regular(place) if failed.contains(&place)) {
             continue;
         }
         if run.outcomes.len() >= most && last != Some(due_at) {
@@ -113,39 +170,38 @@ fn issue_once(
             break;
         }
         last = Some(due_at);
-        let places = shared_places(book, place)?;
-        match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, supplies))? {
-            Ok(outcome) => run.outcomes.extend(outcome),
-            Err(refusal) => {
-                let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
-                let period = part_of(&book.contract, place)?.own.days();
-                run.failed.push(Failure { document_ref, period, refusal });
-                failed.extend(places);
+        match document {
+            DueDocument::Regular(place) => {
+                let places = shared_places(book, place)?;
+                match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, supplies))? {
+                    Ok(outcome) => run.outcomes.extend(outcome),
+                    Err(refusal) => {
+                        let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
+                        let period = part_of(&book.contract, place)?.own.days();
+                        run.failed.push(Failure { document_ref, period, refusal });
+                        failed.extend(places);
+                    }
+                }
             }
-        }
-    }
-    if !run.is_cut_short {
-        for document_ref in drafts(book) {
-            let draft = book.require_document(document_ref)?;
-            let is_regular = matches!(draft.head.purpose, Purpose::Regular(_));
-            let is_due = |draft: &BookDocument| {
-                let due_at = draft_due_at(book, &draft.head)?;
-                Ok::<_, Refusal>(draft.status == LifecycleStatus::Draft && due_at.is_some_and(|due_at| due_at <= now))
-            };
-            let has_failed = run.failed.iter().any(|failure| failure.document_ref == Some(document_ref));
-            if has_failed || !is_due(draft)? {
-                continue;
+            DueDocument::Other(document_ref) => {
+                let draft = book.require_document(document_ref)?;
+                let has_failed = run.failed.iter().any(|failure| failure.document_ref == Some(document_ref));
+                if draft.status != LifecycleStatus::Draft || has_failed {
+                    continue;
+                }
+                let counterpart = due_counterpart_of(book, draft, now)?;
+                issue_other(book, document_ref, counterpart, now, run, supplies)?;
             }
-            let counterpart = if is_regular { None } else { counterpart_of(book, draft) };
-            let counterpart = match counterpart {
-                Some(counterpart) if is_due(book.require_document(counterpart)?)? => Some(counterpart),
-                _ => None,
-            };
-            let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
-            issue_together(book, &together, now, run, supplies)?;
         }
     }
     Ok(())
+}
+
+/// Returns the due adjustment with the same parent and the opposite kind.
+fn due_counterpart_of(book: &ContractBook, draft: &BookDocument, now: Timestamp) -> Result<Option<DocumentRef>, Refusal> {
+    let Some(counterpart) = counterpart_of(book, draft) else { return Ok(None) };
+    let due_at = draft_due_at(book, &book.require_document(counterpart)?.head)?;
+    Ok(due_at.filter(|due_at| *due_at <= now).map(|_| counterpart))
 }
 
 /// Returns the open adjustment with the same parent and the opposite kind.
@@ -158,36 +214,51 @@ fn counterpart_of(book: &ContractBook, draft: &BookDocument) -> Option<DocumentR
     Some(book.open_adjustment(parent, kind)?.head.document_ref)
 }
 
-/// Issues a due draft, or the credit and debit of one parent, which wait for each other. If the lines of the credit and debit
-/// cancel out, both are discarded instead, and their events move to the parent (billing rules 5).
-fn issue_together(
+/// Issues a due adjustment or child. The credit and the debit of one parent wait for each other, but each is issued in its turn. If
+/// their lines cancel out, both are discarded instead, and their events move to the parent (billing rules 5).
+fn issue_other(
     book: &mut ContractBook,
-    together: &[DocumentRef],
+    document_ref: DocumentRef,
+    counterpart: Option<DocumentRef>,
     now: Timestamp,
     run: &mut IssueReport,
     supplies: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
-    if let [one, other] = together
-        && is_opposite(book.lines_of(*one), book.lines_of(*other))
+    let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
+    if let Some(counterpart) = counterpart
+        && is_opposite(book.lines_of(document_ref), book.lines_of(counterpart))
     {
         for document_ref in together {
-            let parent = book.require_document(*document_ref)?.head.parent;
-            let total = book.content(*document_ref)?.total;
-            void_draft(book, *document_ref, now)?;
+            let parent = book.require_document(document_ref)?.head.parent;
+            let total = book.content(document_ref)?.total;
+            void_draft(book, document_ref, now)?;
             if let Some(to) = parent {
-                book.put(Entry::EventsMoved { from: *document_ref, to, of: None })?;
+                book.put(Entry::EventsMoved { from: document_ref, to, of: None })?;
             }
-            run.outcomes.push(IssueOutcome { document_ref: *document_ref, issued: Vec::new(), total });
+            run.outcomes.push(IssueOutcome { document_ref, issued: Vec::new(), total });
         }
         return Ok(());
     }
-    match issue_where_possible(book, together, now, supplies)? {
+    let waits = match counterpart {
+        Some(_) => {
+            // The copy shows whether both can be issued.
+            let mut tried = book.clone();
+            let lacks = may_lack_any(book, &together)?;
+            if lacks { issue_where_possible(&mut tried, &together, now, supplies)?.err() } else { None }
+        }
+        None => None,
+    };
+    let issued = match waits {
+        Some(refusal) => Err(refusal),
+        None => issue_where_possible(book, &[document_ref], now, supplies)?,
+    };
+    match issued {
         Ok(outcomes) => run.outcomes.extend(outcomes),
         Err(refusal) => {
             for document_ref in together {
-                let period = book.require_document(*document_ref)?.head.period;
+                let period = book.require_document(document_ref)?.head.period;
                 let refusal = refusal.clone();
-                run.failed.push(Failure { document_ref: Some(*document_ref), period, refusal });
+                run.failed.push(Failure { document_ref: Some(document_ref), period, refusal });
             }
         }
     }
@@ -211,11 +282,7 @@ pub(super) fn issue_where_possible(
     now: Timestamp,
     supplies: &mut impl IdGenerator,
 ) -> Result<Result<Vec<IssueOutcome>, Refusal>, Refusal> {
-    let mut lacks = false;
-    for document_ref in together {
-        let head = &book.require_document(*document_ref)?.head;
-        lacks |= may_lack(book, &head.entity_ref, head.currency)?;
-    }
+    let lacks = may_lack_any(book, together)?;
     where_possible(book, lacks, |book| {
         let mut outcomes = Vec::new();
         for document_ref in together {
@@ -246,6 +313,15 @@ fn where_possible<T>(
     }
 }
 
+fn may_lack_any(book: &ContractBook, documents: &[DocumentRef]) -> Result<bool, Refusal> {
+    let mut lacks = false;
+    for document_ref in documents {
+        let head = &book.require_document(*document_ref)?.head;
+        lacks |= may_lack(book, &head.entity_ref, head.currency)?;
+    }
+    Ok(lacks)
+}
+
 /// Returns whether documents of an entity in a currency may have incomplete legal particulars.
 fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> Result<bool, Refusal> {
     let paper = &book.entity(entity_ref)?.profile.paper;
@@ -268,24 +344,37 @@ fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingS
     Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place).collect())
 }
 
-/// Issues every document that the contract still has to bill, due or not, if its legal particulars are complete.
+/// Issues every document that the contract still has to bill, due or not, if its legal particulars are complete, in the order of
+/// [`issue_due`].
 ///
 /// # Errors
 /// Returns the errors of [`issue_due`].
 pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, supplies: &mut impl IdGenerator) -> Result<(), Refusal> {
-    let contract = Arc::clone(&book.contract);
-    for product in &contract.products {
-        for period in product.periods() {
-            for part in parts_of_period(period) {
-                let (place, may_lack) = (part.place(), place_may_lack(book, part.place())?);
+    for (_, document) in documents_in_order(book, None)? {
+        match document {
+            DueDocument::Regular(place) => {
+                let may_lack = place_may_lack(book, place)?;
                 where_possible(book, may_lack, |book| issue_place(book, place, now, supplies))?.ok();
             }
+            DueDocument::Other(document_ref) => issue_open(book, document_ref, now, supplies)?,
         }
     }
+    // Drafts without a slot.
     for document_ref in drafts(book) {
-        if book.require_document(document_ref)?.status == LifecycleStatus::Draft {
-            issue_where_possible(book, &[document_ref], now, supplies)?.ok();
-        }
+        issue_open(book, document_ref, now, supplies)?;
+    }
+    Ok(())
+}
+
+/// Issues a document if it is a draft with complete legal particulars.
+fn issue_open(
+    book: &mut ContractBook,
+    document_ref: DocumentRef,
+    now: Timestamp,
+    supplies: &mut impl IdGenerator,
+) -> Result<(), Refusal> {
+    if book.require_document(document_ref)?.status == LifecycleStatus::Draft {
+        issue_where_possible(book, &[document_ref], now, supplies)?.ok();
     }
     Ok(())
 }
@@ -346,21 +435,26 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>)
 /// Returns the slots whose documents are due and not issued, oldest first, then in contract order. Checks every period since
 /// the contract's first, so that no due document is lost.
 pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
-    let mut due = Vec::new();
+    open_places(book, Some(now))
+}
+
+/// Does the same as [`due_places`], also for documents that aren't due if `by` is `None`.
+fn open_places(book: &ContractBook, by: Option<Timestamp>) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
+    let mut open = Vec::new();
     for product in &book.contract.products {
-        for period in product.periods().take_while(|period| may_be_due(period.start(), now)) {
+        for period in product.periods().take_while(|period| by.is_none_or(|by| may_be_due(period.start(), by))) {
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
                 let is_open =
                     book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
-                if due_at <= now && is_open {
-                    due.push((due_at, part.place()));
+                if is_open && by.is_none_or(|by| due_at <= by) {
+                    open.push((due_at, part.place()));
                 }
             }
         }
     }
-    due.sort_by_key(|(due_at, _)| *due_at);
-    Ok(due)
+    open.sort_by_key(|(due_at, _)| *due_at);
+    Ok(open)
 }
 
 /// Returns at most `most` documents that a run would issue or discard, oldest first, each with one of its slots. Omits unopened

@@ -8,6 +8,7 @@ mod dated_tax;
 mod ends;
 mod limits;
 mod once;
+mod order;
 mod runs;
 mod tax;
 mod upon_usage;

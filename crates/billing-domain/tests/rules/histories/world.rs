@@ -818,8 +818,14 @@ impl World {
     fn run(&mut self) -> Checked {
         let drafts: BTreeMap<DocumentRef, BookDocument> =
             self.book.documents().map(|document| (document.head.document_ref, document.clone())).collect();
+        let shown = self.shown_drafts()?;
         let made = self.decide(|book, now, mut ids| issue::issue_due(book, now, usize::MAX, &mut ids))?;
-        let (_, entries) = made.map_err(|refusal| format!("a run was refused: {refusal:?}"))?;
+        let (report, entries) = made.map_err(|refusal| format!("a run was refused: {refusal:?}"))?;
+        let failed: Vec<DocumentRef> = report.failed.iter().filter_map(|failure| failure.document_ref).collect();
+        if failed.iter().collect::<BTreeSet<_>>().len() < failed.len() {
+            return Err(format!("a run reports a document twice: {:?}", report.failed));
+        }
+        self.check_cents(&shown, &entries)?;
         self.write(&entries)?;
         self.tell(Deed::Run, true)?;
         self.note("run");
@@ -856,6 +862,52 @@ impl World {
         if entries.iter().any(|entry| !matches!(entry, Entry::Due(_))) {
             return Err(format!("a second run does {entries:?}"));
         }
+        Ok(())
+    }
+
+    /// Returns the contents of all drafts as they are shown now.
+    fn shown_drafts(&mut self) -> Checked<BTreeMap<DocumentRef, (DocumentRef, DocumentContent)>> {
+        self.book.set_as_of(self.now);
+        let drafts = self.book.documents().filter(|document| document.status == LifecycleStatus::Draft);
+        drafts.map(|draft| Ok((draft.head.document_ref, (draft.family, self.content(draft)?)))).collect()
+    }
+
+    /// Checks that drafts are issued with the discount and tax that they showed, in families where a run did nothing but issue
+    /// drafts with the lines that they showed (billing rules 5).
+    fn check_cents(&mut self, shown: &BTreeMap<DocumentRef, (DocumentRef, DocumentContent)>, entries: &[Entry]) -> Checked {
+        let lines = |content: &DocumentContent| {
+            let of_product = |it: &BilledProduct| (it.product_no, it.rates.clone(), it.sub_total);
+            content.products.iter().map(of_product).collect::<Vec<_>>()
+        };
+        let (mut issued, mut others) = (BTreeMap::new(), BTreeSet::new());
+        for entry in entries {
+            match entry {
+                Entry::Issued { document_ref, issued: said, .. } => match shown.get(document_ref) {
+                    Some((family, before)) if lines(before) == lines(&said.content) => {
+                        issued.insert(*document_ref, (*family, before.total, said.content.total));
+                    }
+                    Some((family, _)) => drop(others.insert(*family)),
+                    None => {}
+                },
+                Entry::Opened { family, .. } => drop(others.insert(*family)),
+                Entry::Discarded { document_ref, .. } => others.extend(shown.get(document_ref).map(|(family, _)| *family)),
+                _ => {}
+            }
+        }
+        // A document that waits stays before or between the others.
+        for (document_ref, (family, _)) in shown {
+            let draft = self.book.document(*document_ref).ok_or("an unknown draft")?;
+            if !issued.contains_key(document_ref) && self.may_lack(draft) {
+                others.insert(*family);
+            }
+        }
+        for (document_ref, (_, before, total)) in issued.iter().filter(|(_, (family, ..))| !others.contains(family)) {
+            if before != total {
+                let document = self.book.document(*document_ref).ok_or("an unknown draft")?;
+                return Err(format!("a draft shows {before}, and {total} is issued: {}", self.told(document)));
+            }
+        }
+        self.note("drafts issued as they were shown");
         Ok(())
     }
 
