@@ -203,6 +203,7 @@ fn amend(
     book.put(Entry::Amended(Box::new(Contract { updated_at: now, ..amendment.contract.clone() })))?;
     let contract = Arc::clone(&book.contract);
     let plans = (&*before, &*contract);
+    book.adapt_periods()?;
     reconcile_drafts(book, plans, drafts, &housed, now, supplies)?;
     reconcile_issued(book, plans, &amendment.since, now, supplies)?;
     let issued: Vec<DocumentRef> = book.entries()[entries_before..]

@@ -2,6 +2,7 @@
 //! edits and cancels all use this module.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
@@ -13,7 +14,7 @@ use crate::document::lines::{
     BillWith, BilledKey, DiscountAndTax, DocumentLine, LedgerLine, LedgerUsage, LineKey, kind_of, merge, negated,
 };
 use crate::document::totals::children_price;
-use crate::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::{AmountOutOfRange, Money};
 use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
@@ -155,6 +156,45 @@ impl ContractBook {
         }
         for (document_ref, lines) in stripped {
             self.put(Entry::Lines { document_ref, lines })?;
+        }
+        Ok(())
+    }
+
+    /// Gives open children and adjustments the days that the periods of their usage have now. A draft that waits is issued with
+    /// the periods in force at its issue (billing rules 2).
+    pub(super) fn adapt_periods(&mut self) -> Result<(), Refusal> {
+        let contract = Arc::clone(&self.contract);
+        let period_of = |no: ProductNo, start| contract.product(no).and_then(|product| product.period_from(start));
+        let mut adapted = Vec::new();
+        for draft in self.documents().filter(|draft| draft.status == LifecycleStatus::Draft) {
+            let head = &draft.head;
+            if matches!(head.purpose, Purpose::Regular(_)) {
+                continue;
+            }
+            // Other lines of adjustments have the days that they give back or add.
+            let days_of = |line: &LedgerLine| {
+                let period = period_of(line.key.product_no, line.key.period_start);
+                period
+                    .filter(|_| line.usage.is_some() || head.purpose == Purpose::Usage)
+                    .map_or(line.service_period, |period| period.days())
+            };
+            let lines = self.lines_of(head.document_ref);
+            let with_days = lines.iter().map(|line| LedgerLine { service_period: days_of(line), ..line.clone() });
+            let changed = merge(Vec::new(), with_days.collect())?;
+            let of_nothing = || {
+                let own = head.parts.first().and_then(|no| period_of(*no, head.period.start()));
+                own.map(|period| period.days())
+            };
+            let days = if lines.is_empty() { of_nothing() } else { reach(&changed) };
+            let period = days.filter(|_| lines.is_empty() || lines != changed).unwrap_or(head.period);
+            if lines != changed || period != head.period {
+                let is_partial_period = head.parts.first().is_some_and(|no| self.is_partial(*no, period));
+                adapted.push((DocumentHead { period, is_partial_period, ..head.clone() }, changed));
+            }
+        }
+        for (head, lines) in adapted {
+            self.put(Entry::Lines { document_ref: head.document_ref, lines })?;
+            self.put(Entry::Redrawn(Box::new(head)))?;
         }
         Ok(())
     }

@@ -383,6 +383,13 @@ impl Book {
         taxes.map(text).collect()
     }
 
+    /// Returns the period of a document and the days of its lines.
+    pub(crate) fn days_of(&self, number: &str) -> Vec<String> {
+        let document = self.named(number);
+        let lines = document.lines().map(|line| line.days().to_string());
+        [document.period.to_string()].into_iter().chain(lines).collect()
+    }
+
     /// Returns the numbers of the documents that an issued document names as corrected.
     pub(crate) fn corrects(&self, number: &str) -> Vec<String> {
         self.named(number).corrects().iter().map(|number| short(number)).collect()

@@ -137,3 +137,19 @@ fn a_credit_waits_for_the_debit_beside_it() {
     assert_eq!(book.owed(), "100.00", "{}", book.dump());
     assert!(!book.documents()[1..3].iter().any(|document| document.contains("DRAFT")), "{}", book.dump());
 }
+
+/// Rules 2: a child that waits is issued with the days of its period at its issue. The contract ends on 10 January.
+#[test]
+fn a_waiting_child_is_issued_with_the_period_in_force() {
+    let mut book = polish()
+        .product(pricing("plan", vec![per_unit("calls", "1")]), |product| product.net_terms = Some(NetTerms::DueUponUsage))
+        .create("2027-01-01");
+    book.go_to("2027-01-05").event("2027-01-05", "3");
+    assert_eq!(book.days_of("INV-2"), ["2027-01-01…2027-01-31"; 2]);
+    book.go_to("2027-01-10").cancel_on("2027-01-10").expect("a cancel");
+    assert_eq!(book.days_of("INV-2"), ["2027-01-01…2027-01-10"; 2], "the draft shows it, too");
+    book.go_to("2027-01-15").post_exchange_rate("PLN", "2027-01-01", "4.30");
+    book.run("2027-01-16");
+    assert_eq!(book.documents().last().map(String::as_str), Some("INV-2 3.00 ISSUED of INV-1"));
+    assert_eq!(book.days_of("INV-2"), ["2027-01-01…2027-01-10"; 2]);
+}

@@ -190,6 +190,7 @@ impl World {
                     self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
                     let is_opened =
                         |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
+                    self.check_days(&document, &issued.content)?;
                     // A child that waits for missing information has the tax of the day of its event.
                     if document.head.purpose != Purpose::Usage || entries.iter().any(is_opened) {
                         self.check_taxes(&document, &issued.content)?;
@@ -215,6 +216,21 @@ impl World {
             }
         }
         self.settle(entries)?.map_err(|refusal| format!("an account refused: {refusal:?}"))
+    }
+
+    /// Checks that the lines of usage on a child or an adjustment have the days of the period in force (billing rules 2).
+    fn check_days(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
+        if matches!(document.head.purpose, Purpose::Regular(_)) {
+            return Ok(());
+        }
+        for (no, line) in content.products.iter().flat_map(|it| it.lines.iter().map(|line| (it.product_no.0, line))) {
+            let period = self.model.product(no).period_at(line.period_start).filter(|_| line.usage.is_some());
+            let days = (line.service_period.start(), line.service_period.end());
+            if period.is_some_and(|period| days != (period.start, period.end)) {
+                return Err(format!("{} has the days {days:?} of {line:?}", self.told(document)));
+            }
+        }
+        Ok(())
     }
 
     fn step(&mut self, step: &Step) -> Checked {
