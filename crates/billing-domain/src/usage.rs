@@ -14,6 +14,7 @@ use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, ProductNo, UsageProductRef};
 
 use rust_decimal::Decimal;
+use uuid::Uuid;
 
 /// The maximum number of report data keys of an event.
 pub const MAX_REPORT_KEYS: usize = 100;
@@ -265,6 +266,54 @@ pub struct CountedEvent {
     pub quantity: Quantity,
 }
 
+/// Changes of events in a constant size: the sum of a digest of each event that now counts, less those that no longer do. Equal
+/// sums are equal changes, and changes that cancel each other out have the sum zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventChanges(i64);
+
+impl EventChanges {
+    /// No change.
+    pub const NONE: Self = Self(0);
+
+    /// Returns the change of an event that counts from now on.
+    pub fn counted(event: &CountedEvent) -> Self {
+        let (high, low) = event.event_ref.as_uuid().as_u64_pair();
+        let quantity = event.quantity.as_decimal().normalize();
+        let (digits_high, digits_low) = Uuid::from_u128(quantity.mantissa().unsigned_abs()).as_u64_pair();
+        let parts = [high, low, digits_high, digits_low, u64::from(quantity.scale())];
+        // The finalizer of SplitMix64, applied to each part.
+        let digest = parts.into_iter().fold(0_u64, |digest, part| {
+            let mixed = (digest ^ part).wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            mixed ^ (mixed >> 31)
+        });
+        Self(digest.cast_signed())
+    }
+
+    /// Returns both changes together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.wrapping_add(other.0))
+    }
+
+    /// Returns the opposite change.
+    #[must_use]
+    pub const fn negated(self) -> Self {
+        Self(self.0.wrapping_neg())
+    }
+
+    /// Creates changes from a stored sum.
+    pub const fn from_sum(sum: i64) -> Self {
+        Self(sum)
+    }
+
+    /// Returns the sum to store.
+    pub const fn sum(self) -> i64 {
+        self.0
+    }
+}
+
 /// The running total of a service period. It supports every aggregation with constant size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageTotal {
@@ -375,8 +424,6 @@ impl UsageTotal {
 
 #[cfg(test)]
 mod tests {
-    use uuid::Uuid;
-
     use super::*;
 
     #[test]
@@ -463,6 +510,25 @@ mod tests {
         let joined = unknown.joined(total(&events[..1])).expect("in range");
         assert_eq!((joined.max, joined.latest, joined.last_day), (None, None, None));
         assert_eq!(total(&events[..1]).before_adding(all), Err(AmountOutOfRange));
+    }
+
+    #[test]
+    fn changes_of_events_cancel_out_only_for_the_same_event_and_quantity() {
+        let event = |n: u128, quantity: &str| {
+            EventChanges::counted(&CountedEvent {
+                event_ref: EventRef::from_uuid(Uuid::from_u128(n)),
+                occurred_at: Timestamp::parse("2026-01-03T00:00:00Z").expect("an instant"),
+                service_date: NaiveDate::MIN,
+                quantity: Quantity::parse(quantity).expect(quantity),
+            })
+        };
+        assert_eq!(event(1, "2").negated().plus(event(1, "2.0")), EventChanges::NONE);
+        assert_eq!(event(1, "2").plus(event(2, "3")), event(2, "3").plus(event(1, "2")));
+        for other in [event(2, "2"), event(1, "3"), event(1, "20"), event(1 << 64, "2")] {
+            assert_ne!(event(1, "2"), other);
+        }
+        let sum = event(1, "2").plus(event(2, "3"));
+        assert_eq!(EventChanges::from_sum(sum.sum()), sum);
     }
 
     #[test]

@@ -296,6 +296,7 @@ tables! {
         service_period_start -> Day,
         service_period_end -> Day,
         quantity -> Nullable<Dec>,
+        event_changes -> BigInt,
         amount_minor -> BigInt,
         frozen -> Bool,
     }

@@ -480,6 +480,8 @@ CREATE TABLE document_lines (
     service_period_start DATE NOT NULL,
     service_period_end   DATE NOT NULL,
     quantity             NUMERIC,
+    -- On an open adjustment: the sum of digests of the events whose change the line bills.
+    event_changes        BIGINT NOT NULL DEFAULT 0,
     amount_minor         BIGINT NOT NULL,
     -- Whether the line is on an issued document.
     frozen               BOOLEAN NOT NULL,

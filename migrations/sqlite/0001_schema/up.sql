@@ -474,6 +474,8 @@ CREATE TABLE document_lines (
     service_period_start INTEGER NOT NULL,
     service_period_end   INTEGER NOT NULL,
     quantity             TEXT,
+    -- On an open adjustment: the sum of digests of the events whose change the line bills.
+    event_changes        INTEGER NOT NULL DEFAULT 0,
     amount_minor         INTEGER NOT NULL,
     -- Whether the line is on an issued document.
     frozen               INTEGER NOT NULL DEFAULT FALSE CHECK (frozen IN (FALSE, TRUE)),

@@ -346,6 +346,7 @@ impl ChangeBatch<'_> {
             without = cx.tx.recount_usage(organization, present.customer_id, &old_key, Some(present.event_ref))?;
         }
         let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
+        let change = (present.counted(), without);
         let ids = &mut cx.ids();
         let before = books.before(book)?;
         let Some(moved) = moved else {
@@ -354,7 +355,7 @@ impl ChangeBatch<'_> {
                 check_validations(validations, period.terms)?;
             }
             let document_ref = book
-                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, without, after, standing, now, ids))?;
+                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, change, after, standing, now, ids))?;
             return Ok(Some(Placement { document_ref, ..present.placement }));
         };
         let counted = after.ok_or(UseCaseError::InvariantViolation("an event that moves and is deleted"))?;
@@ -370,14 +371,14 @@ impl ChangeBatch<'_> {
                 book_repository::usage_total(cx.tx, organization, other, &moved.key)?;
                 let before_other = books.before(other)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
+                    post::post_usage_change(book, &old_key, change, None, standing, now, ids)?;
                     other.decide_or_restore(before_other, |other| post::post_usage(other, no, product, &[counted], now, ids))
                 })?
             }
             None => {
                 book_repository::usage_total(cx.tx, organization, book, &moved.key)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, without, None, standing, now, ids)?;
+                    post::post_usage_change(book, &old_key, change, None, standing, now, ids)?;
                     post::post_usage(book, no, product, &[counted], now, ids)
                 })?
             }

@@ -19,6 +19,7 @@ use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
 use crate::tax::TaxTreatment;
 use crate::text::OneLine;
+use crate::usage::EventChanges;
 
 /// The name of the line for the minimum fee's true-up.
 pub const MINIMUM_FEE_NAME: &str = "Minimum fee";
@@ -166,6 +167,8 @@ pub struct LedgerUsage {
     pub usage_product_ref: UsageProductRef,
     /// The quantity; for an adjustment, the change of the quantity.
     pub quantity: Decimal,
+    /// For an open adjustment, the changes of events that the line bills or credits.
+    pub changes: EventChanges,
 }
 
 /// A ledger line with its document.
@@ -190,8 +193,11 @@ impl LedgerLine {
             service_period: line.service_period,
             rates,
             has_default_tax: line.has_default_tax,
-            usage: usage
-                .map(|usage| LedgerUsage { usage_product_ref: usage.usage_product_ref.clone(), quantity: usage.quantity }),
+            usage: usage.map(|usage| LedgerUsage {
+                usage_product_ref: usage.usage_product_ref.clone(),
+                quantity: usage.quantity,
+                changes: EventChanges::NONE,
+            }),
             amount: line.amount,
         }
     }
@@ -271,7 +277,10 @@ pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<Le
             Some(present) => {
                 present.amount = present.amount.checked_add(line.amount)?;
                 present.usage = match (present.usage.take(), line.usage) {
-                    (Some(a), Some(b)) => Some(LedgerUsage { quantity: exact_add(a.quantity, b.quantity)?, ..a }),
+                    (Some(a), Some(b)) => {
+                        let (quantity, changes) = (exact_add(a.quantity, b.quantity)?, a.changes.plus(b.changes));
+                        Some(LedgerUsage { quantity, changes, ..a })
+                    }
                     (a, b) => a.or(b),
                 };
             }
@@ -287,7 +296,8 @@ pub fn merge(mut into: Vec<LedgerLine>, lines: Vec<LedgerLine>) -> Result<Vec<Le
 pub fn negated(lines: Vec<LedgerLine>) -> Result<Vec<LedgerLine>, MoneyError> {
     let negate = |line: LedgerLine| {
         let amount = Money::zero(line.amount.currency()).checked_sub(line.amount)?;
-        let usage = line.usage.map(|usage| LedgerUsage { quantity: -usage.quantity, ..usage });
+        let opposite = |usage: LedgerUsage| LedgerUsage { quantity: -usage.quantity, changes: usage.changes.negated(), ..usage };
+        let usage = line.usage.map(opposite);
         Ok(LedgerLine { amount, usage, ..line })
     };
     lines.into_iter().map(negate).collect()

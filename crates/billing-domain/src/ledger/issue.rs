@@ -265,7 +265,8 @@ fn issue_other(
     Ok(())
 }
 
-/// Returns whether the lines of a credit and a debit cancel out: item, period, rates, quantity and amount are equal.
+/// Returns whether the lines of a credit and a debit cancel out: item, period, rates, events, quantity and amount are equal. The
+/// item of a charge names the charge.
 fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
     let is_among = |line: &LedgerLine, lines: &[LedgerLine]| lines.iter().any(|other| other == line);
     one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))

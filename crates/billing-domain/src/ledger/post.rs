@@ -21,7 +21,7 @@ use crate::money::Money;
 use crate::party::NetTerms;
 use crate::refs::{DocumentRef, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
-use crate::usage::{CountedEvent, UsageKey, UsageTotal};
+use crate::usage::{CountedEvent, EventChanges, UsageKey, UsageTotal};
 
 /// A change of one running total.
 struct TotalChange<'c> {
@@ -29,6 +29,7 @@ struct TotalChange<'c> {
     key: UsageKey,
     before: UsageTotal,
     after: UsageTotal,
+    events: EventChanges,
     now: Timestamp,
 }
 
@@ -89,11 +90,12 @@ pub fn post_usage(
     let period = period.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing on the day", product_no.0)))?;
     let key = usage_key(contract.contract_ref, &period, usage_product_ref);
     let before = book.usage().get(&key);
-    let mut after = before;
+    let (mut after, mut changes) = (before, EventChanges::NONE);
     for event in events {
         after = after.plus(*event)?;
+        changes = changes.plus(EventChanges::counted(event));
     }
-    let change = TotalChange { period, key, before, after, now };
+    let change = TotalChange { period, key, before, after, events: changes, now };
     let carrier = book.billing_document(&period, BillWith::Usage).cloned();
     let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
@@ -105,8 +107,8 @@ pub fn post_usage(
     note_document(book, change, document_ref)
 }
 
-/// Changes an event within its service period, or deletes it if `after` is `None`. Returns the document that carries the
-/// change. `without` is the running total without the event.
+/// Changes an event within its service period, or removes it from the period if `after` is `None`. Returns the document that
+/// carries the change. `present` is the event before, `without` the running total without it.
 ///
 /// # Errors
 /// Returns the errors of [`post_usage`].
@@ -114,7 +116,7 @@ pub fn post_usage(
 pub fn post_usage_change(
     book: &mut ContractBook,
     key: &UsageKey,
-    without: UsageTotal,
+    (present, without): (CountedEvent, UsageTotal),
     after: Option<CountedEvent>,
     standing: DocumentRef,
     now: Timestamp,
@@ -130,7 +132,9 @@ pub fn post_usage_change(
         Some(event) => without.plus(event)?,
         None => without,
     };
-    let change = TotalChange { period, key: key.clone(), before, after: total, now };
+    let counted = after.as_ref().map_or(EventChanges::NONE, EventChanges::counted);
+    let events = counted.plus(EventChanges::counted(&present).negated());
+    let change = TotalChange { period, key: key.clone(), before, after: total, events, now };
     if change.keeps_rated_amount() {
         // Only the total changes, for example by a different time within the period. No document is affected.
         if total != before {
@@ -273,7 +277,8 @@ fn differences_of_change(
     let mut changed = Vec::new();
     for step in steps {
         let Some(usage) = step.usage.as_ref().filter(|usage| !usage.quantity.is_zero()) else { continue };
-        let usage = LedgerUsage { usage_product_ref: usage.usage_product_ref.clone(), quantity: usage.quantity };
+        let (usage_product_ref, quantity) = (usage.usage_product_ref.clone(), usage.quantity);
+        let usage = LedgerUsage { usage_product_ref, quantity, changes: change.events };
         changed.push((book.line_of_nothing(period, &step.key(period.product_no), family)?, usage));
     }
     Ok(with_quantities(differences, family, changed))

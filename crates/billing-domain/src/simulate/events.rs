@@ -47,13 +47,13 @@ impl Life {
             (counted.occurred_at, counted.service_date) = (at, found.service_date);
             key = self.key(found.period.product_no, found.period.start(), &present.key.usage_product_ref);
         }
-        let without = self.without(index)?;
+        let change = (present.counted, self.without(index)?);
         let standing = self.decide(|life, mut ids| {
             let (book, now) = (&mut life.book, life.now);
             let standing = if key == present.key {
-                post::post_usage_change(book, &key, without, Some(counted), present.standing, now, &mut ids)?
+                post::post_usage_change(book, &key, change, Some(counted), present.standing, now, &mut ids)?
             } else {
-                post::post_usage_change(book, &present.key, without, None, present.standing, now, &mut ids)?;
+                post::post_usage_change(book, &present.key, change, None, present.standing, now, &mut ids)?;
                 post::post_usage(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
             };
             issue::schedule_next_run(book, now)?;
@@ -66,9 +66,10 @@ impl Life {
     /// Deletes an event, so that it no longer counts.
     pub(super) fn delete_event(&mut self, name: &str) -> Result<(), Refusal> {
         let index = self.event_index(name)?;
-        let (event, without) = (self.events[index].clone(), self.without(index)?);
+        let event = self.events[index].clone();
+        let change = (event.counted, self.without(index)?);
         self.decide(|life, mut ids| {
-            post::post_usage_change(&mut life.book, &event.key, without, None, event.standing, life.now, &mut ids)?;
+            post::post_usage_change(&mut life.book, &event.key, change, None, event.standing, life.now, &mut ids)?;
             issue::schedule_next_run(&mut life.book, life.now)
         })?;
         self.events[index].is_deleted = true;

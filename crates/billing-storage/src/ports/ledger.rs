@@ -13,6 +13,7 @@ use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentKey, DocumentRef, LineItemId, OrganizationId, ProductNo,
 };
 use billing_domain::tax::{TaxBasis, TaxTreatment};
+use billing_domain::usage::EventChanges;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
@@ -52,6 +53,7 @@ struct NewLine<'a> {
     service_period_start: Bound<NaiveDate>,
     service_period_end: Bound<NaiveDate>,
     quantity: Option<Bound<Decimal>>,
+    event_changes: i64,
     amount_minor: i64,
     frozen: bool,
 }
@@ -76,6 +78,7 @@ impl<'a> NewLine<'a> {
             service_period_start: Bound(line.service_period.start()),
             service_period_end: Bound(line.service_period.end()),
             quantity: usage.map(|usage| Bound(usage.quantity)),
+            event_changes: usage.map_or(0, |usage| usage.changes.sum()),
             amount_minor: line.amount.minor(),
             frozen,
         })
@@ -100,6 +103,7 @@ impl<'a> NewLine<'a> {
             ("service_period_start", column(rows, |row| row.service_period_start.0)),
             ("service_period_end", column(rows, |row| row.service_period_end.0)),
             ("quantity", optional_column(rows, |row| row.quantity.map(|quantity| quantity.0))),
+            ("event_changes", column(rows, |row| row.event_changes)),
             ("amount_minor", column(rows, |row| row.amount_minor)),
             ("frozen", column(rows, |row| row.frozen)),
         ]
@@ -123,6 +127,7 @@ pub(super) struct LineRow {
     service_period_start: Cell<NaiveDate>,
     service_period_end: Cell<NaiveDate>,
     quantity: Option<Cell<Decimal>>,
+    event_changes: i64,
     amount_minor: i64,
     frozen: bool,
 }
@@ -147,6 +152,7 @@ impl LineRow {
             (Some(product), Some(quantity)) => Some(LedgerUsage {
                 usage_product_ref: row.leaf("usage_product_ref", &product)?,
                 quantity: row.cell("quantity", quantity)?,
+                changes: EventChanges::from_sum(self.event_changes),
             }),
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => {

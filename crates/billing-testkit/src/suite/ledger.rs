@@ -7,6 +7,7 @@ use billing_domain::document::{DocumentHead, DocumentKind, Purpose};
 use billing_domain::money::Money;
 use billing_domain::ports::{Lock, Store, StoreError, StoreResult, Tx};
 use billing_domain::refs::{DocumentKey, DocumentRef, ProductNo};
+use billing_domain::usage::EventChanges;
 use rust_decimal::Decimal;
 
 use super::corrections::{adjustment, void_issued};
@@ -28,6 +29,7 @@ fn line(no: u16, item: Option<&str>, n: u32, quantity: Option<&str>, amount: Mon
         rates: DiscountAndTax { discount: fixtures::percent("0"), tax: fixtures::taxed("0") },
         has_default_tax: false,
         usage: quantity.map(|quantity| LedgerUsage {
+            changes: EventChanges::from_sum(-7),
             usage_product_ref: fixtures::usage_product_ref("calls"),
             quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
         }),

@@ -205,6 +205,16 @@ impl World {
                 return Err(format!("{event:?} stands on a discarded {}", self.told(document)));
             }
         }
+        // The list of events of an issued document is fixed at its issue. An event that returns stands on its parent, and another
+        // document of the family can list it (billing rules 5).
+        for (index, (kept, event)) in self.events.iter().zip(&self.model.events).enumerate() {
+            let document = self.book.document(kept.standing).ok_or("an event stands nowhere")?;
+            let of_family = |other: &DocumentRef| self.book.document(*other).is_some_and(|other| other.family == document.family);
+            let is_listed = || self.listed.iter().any(|(other, listed)| listed.contains(&index) && of_family(other));
+            if !event.deleted && document.status.is_issued() && !is_listed() {
+                return Err(format!("{event:?} stands on an issued document that doesn't list it: {}", self.told(document)));
+            }
+        }
         Ok(())
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct World {
     pub(crate) events: Vec<StoredEvent>,
     /// The contents of issued documents at the time of issue.
     pub(crate) frozen: BTreeMap<DocumentRef, DocumentContent>,
+    /// The events on issued documents at the time of issue.
+    pub(crate) listed: BTreeMap<DocumentRef, BTreeSet<usize>>,
     /// Whether the latest step was a billing run.
     pub(crate) has_run: bool,
     pub(crate) ids: u128,
@@ -83,6 +85,7 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
         now,
         events: Vec::new(),
         frozen: BTreeMap::new(),
+        listed: BTreeMap::new(),
         has_run: false,
         ids: 1_000,
         money: Accounts::default(),
@@ -213,6 +216,12 @@ impl World {
                     }
                 }
                 _ => {}
+            }
+        }
+        for entry in entries {
+            if let Entry::Issued { document_ref, .. } = entry {
+                let on_it = self.events.iter().enumerate().filter(|(_, event)| event.standing == *document_ref);
+                self.listed.insert(*document_ref, on_it.map(|(index, _)| index).collect());
             }
         }
         self.settle(entries)?.map_err(|refusal| format!("an account refused: {refusal:?}"))
@@ -588,8 +597,8 @@ impl World {
             let usage_product_ref = convert::usage_ref(before.usage);
             let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, validations: None };
             let contracts = [(*self.book.contract).clone()];
-            let present = (self.book.contract.contract_ref, ProductNo(before.product));
-            let theirs = match_moved_event(facts, present, &contracts, &self.book.entities);
+            let first_match = (self.book.contract.contract_ref, ProductNo(first));
+            let theirs = match_changed_event(facts, first_match, None, &contracts, &self.book.entities);
             let theirs = theirs.ok().map(|found| (found.period.product_no.0, found.service_date));
             if theirs.is_some_and(|(no, _)| no == before.product) != stays.is_some() {
                 return Err(format!("usage moved to {} lands at {theirs:?}, not {stays:?}", after.at));
@@ -602,13 +611,14 @@ impl World {
             };
             (after.product, after.day) = (product, day);
         }
-        let (key, without, standing) = (self.key(&before), self.without(index), self.events[index].standing);
+        let (key, standing) = (self.key(&before), self.events[index].standing);
+        let present = (self.counted(index, &before), self.without(index));
         let (stays, counted) = (key == self.key(&after), self.counted(index, &after));
         let made = self.decide(|book, now, mut ids| {
             if stays {
-                return post::post_usage_change(book, &key, without, Some(counted), standing, now, &mut ids);
+                return post::post_usage_change(book, &key, present, Some(counted), standing, now, &mut ids);
             }
-            post::post_usage_change(book, &key, without, None, standing, now, &mut ids)?;
+            post::post_usage_change(book, &key, present, None, standing, now, &mut ids)?;
             post::post_usage(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
@@ -627,10 +637,11 @@ impl World {
 
     fn delete(&mut self, event: usize) -> Checked {
         let Some(index) = self.live(event) else { return Ok(()) };
-        let (key, without) = (self.key(&self.model.events[index]), self.without(index));
+        let key = self.key(&self.model.events[index]);
+        let present = (self.counted(index, &self.model.events[index]), self.without(index));
         let standing = self.events[index].standing;
         let made =
-            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, without, None, standing, now, &mut ids))?;
+            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, present, None, standing, now, &mut ids))?;
         let mut next = self.model.clone();
         next.events[index].deleted = true;
         let Some((_, entries)) = self.taken("a delete", made, &next)? else { return self.tell(Deed::Delete(index), false) };
