@@ -47,8 +47,12 @@ pub fn match_event<'c>(
     contracts: impl IntoIterator<Item = &'c Contract>,
     entities: &'c [Entity],
 ) -> Result<Match<'c>, MatchRefusal> {
-    let mut candidates: Vec<Match<'c>> =
-        contracts.into_iter().flat_map(|contract| candidates(event, contract, entities)).collect();
+    let candidates = contracts.into_iter().flat_map(|contract| candidates(event, None, contract, entities)).collect();
+    select(event, candidates)
+}
+
+/// Selects the best candidate that meets the validations.
+fn select<'c>(event: EventFacts<'_>, mut candidates: Vec<Match<'c>>) -> Result<Match<'c>, MatchRefusal> {
     candidates.sort_by_key(rank);
     let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
     let Some(validations) = event.validations else { return Ok(*best) };
@@ -58,24 +62,28 @@ pub fn match_event<'c>(
     }
 }
 
-/// Selects the contract product of an event whose timestamp changed. The current product is kept if it meters the event on the
-/// new date and the validations are met. Otherwise, [`match_event`] selects a product (billing rules 5).
+/// Selects the contract product of an event whose timestamp or validations changed. The product that the event was first matched to
+/// is selected if it meters the event with its new facts and the validations are met. So an event that is moved away and back costs
+/// what it cost before. Otherwise, all products are candidates as for a new event (billing rules 5).
+///
+/// `first` is the product of the first match. `service_date` is the recorded date if the timestamp is unchanged.
 ///
 /// # Errors
 /// Returns the errors of [`match_event`].
-pub fn match_moved_event<'c>(
+pub fn match_changed_event<'c>(
     event: EventFacts<'_>,
-    present: (ContractRef, ProductNo),
+    first: (ContractRef, ProductNo),
+    service_date: Option<NaiveDate>,
     contracts: &'c [Contract],
     entities: &'c [Entity],
 ) -> Result<Match<'c>, MatchRefusal> {
-    let (contract_ref, product_no) = present;
-    let own = contracts.iter().filter(|contract| contract.contract_ref == contract_ref);
-    let stays = own.flat_map(|contract| candidates(event, contract, entities)).find(|candidate| {
+    let candidates: Vec<Match<'c>> =
+        contracts.iter().flat_map(|contract| candidates(event, service_date, contract, entities)).collect();
+    let again = candidates.iter().find(|candidate| {
         let is_met = |validations| check_validations(validations, candidate.period.terms).is_ok();
-        candidate.period.product_no == product_no && event.validations.is_none_or(is_met)
+        (candidate.contract.contract_ref, candidate.period.product_no) == first && event.validations.is_none_or(is_met)
     });
-    stays.map_or_else(|| match_event(event, contracts, entities), Ok)
+    again.copied().map_or_else(|| select(event, candidates), Ok)
 }
 
 /// Ranks candidates: the latest billing start first, then the oldest contract, then the position of the product in its contract.
@@ -85,12 +93,17 @@ fn rank(candidate: &Match<'_>) -> impl Ord + use<> {
     (std::cmp::Reverse(start), contract.created_at, contract.contract_ref, candidate.period.product_no)
 }
 
-fn candidates<'c>(event: EventFacts<'_>, contract: &'c Contract, entities: &'c [Entity]) -> Vec<Match<'c>> {
+fn candidates<'c>(
+    event: EventFacts<'_>,
+    service_date: Option<NaiveDate>,
+    contract: &'c Contract,
+    entities: &'c [Entity],
+) -> Vec<Match<'c>> {
     let find = |entity_ref: &EntityRef| entities.iter().find(|entity| entity.entity_ref == *entity_ref);
     let per_product = contract.products.iter().filter_map(|product| {
         // The service date depends on the entity, and the entity depends on the terms in force on that date. So each entity is tried.
         product.terms().filter_map(|terms| find(&terms.entity_ref)).find_map(|entity| {
-            let date = entity.profile.time_zone.service_date(event.occurred_at);
+            let date = service_date.unwrap_or_else(|| entity.profile.time_zone.service_date(event.occurred_at));
             let period = product.period_at(date)?;
             let fits = period.terms.entity_ref == entity.entity_ref && period.terms.meters(event.usage_product_ref);
             fits.then_some(Match { contract, service_date: date, period, entity })

@@ -151,6 +151,8 @@ pub struct UsageEvent {
     pub validations: Option<Validations>,
     /// The service period and document of the event.
     pub placement: Placement,
+    /// The contract product that the event was first matched to, if a change moved it to another one.
+    pub first_match: Option<(ContractRef, ProductNo)>,
     /// The submitted event, if a usage format mapped it.
     pub formatted: Option<FormattedSource>,
     /// The time at which the event was first stored.
@@ -184,6 +186,11 @@ impl UsageEvent {
             (false, 1) => EventAction::Created,
             (false, _) => EventAction::Updated,
         }
+    }
+
+    /// Returns the contract product that the event was first matched to.
+    pub fn first_matched(&self) -> (ContractRef, ProductNo) {
+        self.first_match.unwrap_or((self.placement.contract_ref, self.placement.product_no))
     }
 
     /// Returns the values that count in a running total.

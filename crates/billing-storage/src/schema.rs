@@ -455,6 +455,8 @@ tables! {
         revised_by -> Text,
         deleted -> Bool,
         answered_document_id -> Nullable<Id>,
+        first_contract_id -> Nullable<Id>,
+        first_product_no -> Nullable<Integer>,
     }
     usage_event_revisions (event_id, customer_id, revision) {
         event_id -> Id,

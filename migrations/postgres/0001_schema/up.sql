@@ -771,6 +771,9 @@ CREATE TABLE usage_events (
     document_id          UUID NOT NULL,
     -- The document named in the response to the event's key. NULL: document_id.
     answered_document_id UUID,
+    -- The contract product that the event was first matched to. NULL: contract_id and product_no.
+    first_contract_id    UUID,
+    first_product_no     INTEGER,
     occurred_at          TIMESTAMPTZ NOT NULL,
     service_date         DATE NOT NULL,
     quantity             NUMERIC NOT NULL,

@@ -763,6 +763,9 @@ CREATE TABLE usage_events (
     document_id          BLOB NOT NULL,
     -- The document named in the response to the event's key. NULL: document_id.
     answered_document_id BLOB,
+    -- The contract product that the event was first matched to. NULL: contract_id and product_no.
+    first_contract_id    BLOB,
+    first_product_no     INTEGER,
     occurred_at          INTEGER NOT NULL,
     service_date         INTEGER NOT NULL DEFAULT 0,
     quantity             TEXT NOT NULL,

@@ -13,7 +13,7 @@ use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
 use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
-use billing_domain::matching::{EventFacts, check_validations, match_moved_event};
+use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
@@ -96,7 +96,7 @@ type DeferrableResult<T> = Option<UseCaseResult<T>>;
 struct ChangeCandidate {
     event: UsageEvent,
     revised: UsageEvent,
-    /// The service period for a changed timestamp.
+    /// The service period for a changed timestamp or changed validations.
     target: Option<TargetPeriod>,
 }
 
@@ -191,7 +191,7 @@ impl ChangeBatch<'_> {
         Ok(outcomes)
     }
 
-    /// Loads events, and finds the target periods of changed timestamps. `again_of` is set for the second load and names the
+    /// Loads events, and finds the target periods of those whose timestamp or validations change. `again_of` is set for the second load and names the
     /// customers, which are known by then. Invalid fields of an update are reported before contracts are searched.
     fn look(
         &self,
@@ -233,9 +233,11 @@ impl ChangeBatch<'_> {
         Ok(seen)
     }
 
-    /// Finds the target periods of events whose timestamps change.
+    /// Finds the target periods of events whose timestamps or validations change.
     fn find_targets(&self, cx: &mut Cx<'_>, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
-        let moves = |seen: &ChangeCandidate| seen.revised.occurred_at != seen.event.occurred_at;
+        let moves = |ChangeCandidate { event, revised, .. }: &ChangeCandidate| {
+            revised.occurred_at != event.occurred_at || revised.validations != event.validations
+        };
         let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             moving.map(|seen| (seen.event.customer_id, seen.event.usage_product_ref.clone())).collect();
@@ -254,7 +256,7 @@ impl ChangeBatch<'_> {
             let moved = std::mem::replace(looked, Err(UseCaseError::InvariantViolation("an event that moves nowhere")));
             *looked = moved.and_then(|moved| {
                 let of_customer = candidates.get(&moved.event.customer_id).map_or(&[][..], Vec::as_slice);
-                let target = Some(target_of(&moved.revised, of_customer, &entities)?);
+                let target = Some(target_of(&moved, of_customer, &entities)?);
                 Ok(ChangeCandidate { target, ..moved })
             });
         }
@@ -311,8 +313,10 @@ impl ChangeBatch<'_> {
             books.changed.extend(moved.map(|moved| moved.key.clone()));
         }
         let placement = decided?;
+        let first = present.first_matched();
         Ok(placement.map(|placement| UsageEvent {
             placement,
+            first_match: (first != (placement.contract_ref, placement.product_no)).then_some(first),
             service_date,
             revision: present.revision + 1,
             revised_at: cx.now,
@@ -497,17 +501,22 @@ fn refuse(outcomes: &mut [DeferrableResult<ChangeOutcome>], index: usize, error:
     Ok(())
 }
 
-/// Returns the service period for an event with a changed timestamp.
-fn target_of(event: &UsageEvent, contracts: &[Contract], entities: &[Entity]) -> UseCaseResult<TargetPeriod> {
+/// Returns the service period for an event whose timestamp or validations change.
+fn target_of(
+    ChangeCandidate { event, revised, .. }: &ChangeCandidate,
+    contracts: &[Contract],
+    entities: &[Entity],
+) -> UseCaseResult<TargetPeriod> {
     let facts = EventFacts {
-        usage_product_ref: &event.usage_product_ref,
-        occurred_at: event.occurred_at,
-        validations: event.validations.as_ref(),
+        usage_product_ref: &revised.usage_product_ref,
+        occurred_at: revised.occurred_at,
+        validations: revised.validations.as_ref(),
     };
-    let present = (event.placement.contract_ref, event.placement.product_no);
-    let found = match_moved_event(facts, present, contracts, entities)?;
+    // A service date changes only with its timestamp.
+    let service_date = (revised.occurred_at == event.occurred_at).then_some(event.service_date);
+    let found = match_changed_event(facts, event.first_matched(), service_date, contracts, entities)?;
     Ok(TargetPeriod {
-        key: usage_key(found.contract.contract_ref, &found.period, &event.usage_product_ref),
+        key: usage_key(found.contract.contract_ref, &found.period, &revised.usage_product_ref),
         service_period: found.period.days(),
         service_date: found.service_date,
     })

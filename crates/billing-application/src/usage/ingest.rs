@@ -502,6 +502,7 @@ impl<'a> IngestBatch<'a> {
                 service_period: matched.service_period,
                 document_ref,
             },
+            first_match: None,
             formatted: new.formatted.clone(),
             recorded_at: now,
             revision: 1,

@@ -13,6 +13,8 @@ pub(super) struct SimulatedEvent {
     pub(super) name: Option<String>,
     pub(super) counted: CountedEvent,
     pub(super) key: UsageKey,
+    /// The product that the event was first matched to.
+    pub(super) first_product: ProductNo,
     /// The document with the latest change of the event.
     pub(super) standing: DocumentRef,
     pub(super) is_deleted: bool,

@@ -7,7 +7,7 @@ use super::life::Life;
 use super::setup::unknown;
 use crate::calendar::Timestamp;
 use crate::ledger::{issue, post};
-use crate::matching::{EventFacts, match_event, match_moved_event};
+use crate::matching::{EventFacts, match_changed_event, match_event};
 use crate::quantity::Quantity;
 use crate::refs::{EventRef, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
@@ -28,7 +28,8 @@ impl Life {
             Ok((counted, standing))
         })?;
         let name = self.name.clone();
-        self.events.push(SimulatedEvent { name, counted, key, standing, is_deleted: false });
+        let first_product = key.product_no;
+        self.events.push(SimulatedEvent { name, counted, key, first_product, standing, is_deleted: false });
         Ok(())
     }
 
@@ -41,9 +42,9 @@ impl Life {
         let mut key = present.key.clone();
         if let Some(at) = at {
             let facts = EventFacts { usage_product_ref: &key.usage_product_ref, occurred_at: at, validations: None };
-            let of_contract = (key.contract_ref, key.product_no);
             let contracts = std::slice::from_ref(&*self.book.contract);
-            let found = match_moved_event(facts, of_contract, contracts, &self.book.entities)?;
+            let first = (key.contract_ref, present.first_product);
+            let found = match_changed_event(facts, first, None, contracts, &self.book.entities)?;
             (counted.occurred_at, counted.service_date) = (at, found.service_date);
             key = self.key(found.period.product_no, found.period.start(), &present.key.usage_product_ref);
         }

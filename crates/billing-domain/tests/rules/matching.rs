@@ -2,7 +2,7 @@
 
 use billing_domain::contract::terms::{ProductTerms, RequestedLineItem};
 use billing_domain::contract::{Contract, ContractProduct, EndReason, Segment, SegmentTerms};
-use billing_domain::matching::{EventFacts, match_event, match_moved_event};
+use billing_domain::matching::{EventFacts, match_changed_event, match_event};
 use billing_domain::party::Entity;
 use billing_domain::refs::{ProductNo, UsageProductRef};
 use billing_domain::refusal::MatchRefusal;
@@ -203,16 +203,16 @@ fn the_service_date_is_the_billing_entitys_own() {
     }
 }
 
-/// The event belongs to the first contract, which began earlier. A new event matches the second contract.
+/// The event was first matched to the first contract, which began earlier. A new event matches the second contract.
 #[test]
-fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
+fn a_changed_event_goes_to_the_product_that_it_was_first_matched_to() {
     let made =
         contracts(vec![vec![calls("2026-01-01", "2026-06-30")], vec![calls_in("EUR", "berlin", "2026-02-01", "2026-12-31")]]);
     let usage_product_ref = UsageProductRef::parse("calls").expect("a reference");
     let entities = entities();
     let moved = |occurred_at: &str, validations: Option<&Validations>| {
         let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), validations };
-        let found = match_moved_event(event, (made[0].contract_ref, ProductNo(0)), &made, &entities)?;
+        let found = match_changed_event(event, (made[0].contract_ref, ProductNo(0)), None, &made, &entities)?;
         Ok((found.contract.number, found.service_date.to_string()))
     };
     let by_berlin = Validations { entity_ref: Some(entity_ref("berlin")), ..Validations::default() };
@@ -226,6 +226,10 @@ fn an_event_that_moves_stays_with_its_product_while_that_meters_it() {
     assert_eq!(moved("2026-06-30T23:30:00Z", None), is(1, "2026-06-30"));
     assert_eq!(moved("2026-07-01T00:00:00Z", None), is(2, "2026-07-01"), "the first product has ended");
     assert_eq!(moved("2027-03-10T12:00:00Z", None), Err(MatchRefusal::NoMatchingContract));
+    // The recorded service date stays with an unchanged timestamp.
+    let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at("2026-07-01T00:00:00Z"), validations: None };
+    let found = match_changed_event(event, (made[0].contract_ref, ProductNo(0)), Some(date("2026-06-30")), &made, &entities);
+    assert_eq!(found.map(|found| (found.contract.number, found.service_date)), Ok((1, date("2026-06-30"))));
 }
 
 /// Returns one contract whose only product has these versions, each from a day on.

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_keys::answered_document;
-use super::event_rows::{NewEvent, NewRevision, RevisionRow};
+use super::event_rows::{NewEvent, NewRevision, RevisionRow, first_match_columns};
 use super::owned;
-use crate::arrays::column;
+use crate::arrays::{column, optional_column};
 use crate::document_periods::DocumentPeriodsQuery;
 use crate::failure::StatementError;
 use crate::in_list::{also_one_of_ids, one_of_ids};
@@ -33,6 +33,7 @@ fn replace(
     connection: &mut SqliteConnection,
     organization: OrganizationId,
     row: NewEvent<'_>,
+    (first_contract, first_product): (Option<Uuid>, Option<i32>),
     superseded: &NewRevision<'_>,
 ) -> QueryResult<usize> {
     let own = customers::table
@@ -42,7 +43,12 @@ fn replace(
     diesel::update(usage_events::table.find((superseded.event_id, superseded.customer_id)))
         .filter(usage_events::revision.eq(superseded.revision))
         .filter(usage_events::customer_id.eq_any(own))
-        .set((row, usage_events::answered_document_id.eq(answered_document().nullable())))
+        .set((
+            row,
+            usage_events::answered_document_id.eq(answered_document().nullable()),
+            usage_events::first_contract_id.eq(first_contract.map(Bound)),
+            usage_events::first_product_no.eq(first_product),
+        ))
         .execute(connection)
 }
 
@@ -69,15 +75,19 @@ impl Transaction<'_> {
         revisions: &[&(UsageEvent, UsageEvent)],
     ) -> StoreResult<()> {
         let rows = revisions.iter().map(|(_, revised)| NewEvent::of(revised)).collect::<StoreResult<Vec<_>>>()?;
+        let first: Vec<_> = revisions.iter().map(|(_, revised)| first_match_columns(revised)).collect();
         let kept = revisions.iter().map(|(superseded, _)| NewRevision::of(superseded)).collect::<StoreResult<Vec<_>>>()?;
         let replaced = match &mut self.connection {
             Connection::Sqlite(connection) => rows
                 .into_iter()
+                .zip(&first)
                 .zip(&kept)
-                .map(|(row, superseded)| replace(connection, organization, row, superseded))
+                .map(|((row, first), superseded)| replace(connection, organization, row, *first, superseded))
                 .sum::<QueryResult<usize>>(),
             Connection::Postgres(connection) => {
                 let mut columns = NewEvent::columns(&rows);
+                columns.push(("first_contract_id", optional_column(&first, |(contract, _)| *contract)));
+                columns.push(("first_product_no", optional_column(&first, |(_, product)| *product)));
                 columns.push((SUPERSEDED, column(&kept, |superseded| superseded.revision)));
                 ReplaceEvents::new(columns, organization.as_uuid()).on_nodes(self.is_spread).execute(*connection)
             }

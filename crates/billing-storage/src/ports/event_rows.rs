@@ -1,5 +1,7 @@
 //! Events as rows. A superseded revision has the same columns as the event that replaced it.
 
+use std::fmt;
+
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::ports::StoreResult;
 use billing_domain::quantity::Quantity;
@@ -19,7 +21,7 @@ use crate::sql_types::{Bound, JsonText};
 
 /// Declares a row to write and a row to read, for one of the two tables.
 macro_rules! event_rows {
-    ($table:ident, $(#[$meta:meta])* $new:ident, $row:ident) => {
+    ($table:ident, $(#[$meta:meta])* $new:ident, $row:ident $({ $first:ident: $first_row:ident })?) => {
         #[derive(Insertable)]
         $(#[$meta])*
         #[diesel(table_name = $table, treat_none_as_default_value = false)]
@@ -128,6 +130,10 @@ macro_rules! event_rows {
             revised_at: Cell<Timestamp>,
             revised_by: String,
             deleted: bool,
+            $(
+                #[diesel(embed)]
+                $first: $first_row,
+            )?
         }
 
         impl $row {
@@ -146,6 +152,8 @@ macro_rules! event_rows {
                     _ => return Err(row.corrupt("format_ref", "format, version and raw event don't come together")),
                 };
                 let (start, end) = (row.cell("service_start", self.service_start)?, row.cell("service_end", self.service_end)?);
+                let first_match = None;
+                $(let first_match = self.$first.read(&row)?.or(first_match);)?
                 Ok(UsageEvent {
                     event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
                     customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
@@ -161,6 +169,7 @@ macro_rules! event_rows {
                         service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_end", "a period without a day"))?,
                         document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
                     },
+                    first_match,
                     formatted,
                     recorded_at: row.cell("recorded_at", self.recorded_at)?,
                     revision: row.checked("revision", u32::try_from(self.revision))?,
@@ -178,6 +187,28 @@ event_rows!(
     #[derive(AsChangeset)]
     #[diesel(primary_key(event_id, customer_id), treat_none_as_null = true)]
     NewEvent,
-    EventRow
+    EventRow { first_match: FirstMatchRow }
 );
 event_rows!(usage_event_revisions, NewRevision, RevisionRow);
+
+/// The contract product that an event was first matched to. Stored when a change moves the event to another one, so that new events
+/// don't write it.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = usage_events)]
+pub(super) struct FirstMatchRow {
+    first_contract_id: Option<Cell<Uuid>>,
+    first_product_no: Option<i32>,
+}
+
+impl FirstMatchRow {
+    fn read<K: fmt::Display>(self, row: &Row<K>) -> StoreResult<Option<(ContractRef, ProductNo)>> {
+        let contract = row.optional("first_contract_id", self.first_contract_id)?.map(ContractRef::from_uuid);
+        let no = self.first_product_no.map(|no| row.checked("first_product_no", u16::try_from(no))).transpose()?;
+        Ok(contract.zip(no.map(ProductNo)))
+    }
+}
+
+/// Returns the columns of [`FirstMatchRow`] for an event.
+pub(super) fn first_match_columns(event: &UsageEvent) -> (Option<Uuid>, Option<i32>) {
+    event.first_match.map(|(contract, no)| (contract.as_uuid(), i32::from(no.0))).unzip()
+}

@@ -2,11 +2,13 @@
 
 use billing_application::UseCase;
 use billing_application::error::UseCaseError;
-use billing_application::usage::{EventAction, event_history, get_event, update_event};
+use billing_application::usage::{EventAction, EventUpdate, event_history, get_event, update_event};
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::DocumentState;
+use billing_domain::patch::Patch;
 use billing_domain::refs::EventRef;
-use billing_testkit::fixtures::{fixed, per_unit, percent, requested, volume};
+use billing_domain::usage::Validations;
+use billing_testkit::fixtures::{currency, fixed, per_unit, percent, requested, volume};
 
 use crate::books::{Books, code};
 use crate::rules::assert_documents;
@@ -263,4 +265,52 @@ fn late_usage_eats_the_true_up_of_the_minimum_fee_first() {
         books.only(&["UB-DBT-1"]),
         "UB-DBT-1 DRAFT, of UB-INV-1\n  2026-01-01…2026-01-31 calls × 50: 5.00\n  2026-01-01…2026-01-31 Minimum fee: -3.00\n  total 2.00 EUR"
     );
+}
+
+/// The contract that is created later meters calls from 10 January at 0.20.
+#[test]
+fn an_event_that_moves_away_and_back_returns_to_its_first_contract() {
+    let books = Books::at("2026-01-05T00:00:00Z");
+    let (first, second) =
+        (books.pricing("a", vec![per_unit("calls", "0.10")]), books.pricing("b", vec![per_unit("calls", "0.20")]));
+    books.contract(vec![requested(&first, "2026-01-01", "2026-12-31")]);
+    books.contract(vec![requested(&second, "2026-01-10", "2026-12-31")]);
+    books.clock("2026-01-20T00:00:00Z");
+    let event = books.calls("2026-01-16T00:00:00Z", "100");
+    let billed = || books.documents().lines().filter(|line| line.contains("calls × 100")).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(billed(), ["  2026-01-10…2026-01-31 calls × 100: 20.00"]);
+    books.update(event, Some("2026-01-06T00:00:00Z"), None);
+    assert_eq!(billed(), ["  2026-01-01…2026-01-31 calls × 100: 10.00"]);
+    books.update(event, None, Some("100.0"));
+    books.update(event, Some("2026-01-07T00:00:00Z"), None);
+    assert_eq!(billed(), ["  2026-01-01…2026-01-31 calls × 100: 10.00"]);
+    books.update(event, Some("2026-01-16T00:00:00Z"), None);
+    assert_eq!(billed(), ["  2026-01-10…2026-01-31 calls × 100: 20.00"]);
+}
+
+/// Changed validations move the event to a product that meets them. Without validations it returns to its first product.
+#[test]
+fn changed_validations_match_an_event_again() {
+    let books = Books::at("2026-01-15T00:00:00Z");
+    let in_eur = books.pricing("a", vec![per_unit("calls", "0.10")]);
+    let in_usd = books.pricing_with("b", vec![per_unit("calls", "0.20")], |content| content.currency = currency("USD"));
+    books.contract(vec![requested(&in_usd, "2026-01-01", "2026-12-31")]);
+    books.contract(vec![requested(&in_eur, "2026-01-02", "2026-12-31")]);
+    let event = books.calls("2026-01-15T00:00:00Z", "100");
+    let require = |code: Option<&str>| {
+        let validations = code.map(|code| Validations { currency: Some(currency(code)), ..Validations::default() });
+        let update = EventUpdate { validations: validations.map_or(Patch::Clear, Patch::Set), ..EventUpdate::default() };
+        run(&books.bench.services, &books.bench.principal, UseCase::UpdateEvent, |cx| update_event(cx, event, &update))
+            .map(|_| ())
+    };
+    let number = || books.numbers_of(event);
+    assert_eq!(number(), "UB-INV-1");
+    require(Some("EUR")).expect("an update");
+    assert_eq!(number(), "UB-INV-1");
+    require(Some("USD")).expect("an update");
+    assert_eq!(number(), "UB-INV-2");
+    assert_eq!(code(require(Some("GBP"))), "validation_mismatch");
+    require(None).expect("an update");
+    assert_eq!(number(), "UB-INV-1");
+    books.documents();
 }

@@ -177,6 +177,24 @@ fn an_event_that_leaves_its_products_days_is_matched_anew() {
     assert_eq!(book.billed(), "20.00");
 }
 
+/// Rules 5: the event matched the second product. It moves to a day that only the first product meters, and back: it costs what it
+/// cost before.
+#[test]
+fn an_event_that_moves_away_and_back_returns_to_its_first_product() {
+    let (mut book, _) = second_product_added();
+    let event = book.event("2027-01-16", "10");
+    assert_eq!(book.billed(), "30.00");
+    book.update_event(event, Some("2027-01-06"), None).expect("a move");
+    assert_eq!(book.billed(), "20.00");
+    book.update_event(event, None, Some("20")).expect("an update of the quantity");
+    assert_eq!(book.billed(), "30.00");
+    book.update_event(event, Some("2027-01-16"), Some("10")).expect("a move back");
+    assert_eq!(book.billed(), "30.00");
+    book.update_event(event, Some("2027-01-07"), None).expect("a move");
+    book.update_event(event, Some("2027-01-08"), None).expect("a move");
+    assert_eq!(book.billed(), "20.00");
+}
+
 /// Rules 5, 7: a product that comes back bills a charge of its last period with the invoice that bills that period's usage. February's
 /// invoice, which bills January's usage, is issued early; then the product ends with January and comes back.
 #[test]

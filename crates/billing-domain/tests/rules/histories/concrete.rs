@@ -236,6 +236,7 @@ impl Model {
                 }
                 None => now,
             },
+            When::First => now,
         };
         at.min(now.plus_seconds(MAX_AHEAD_SECONDS))
     }

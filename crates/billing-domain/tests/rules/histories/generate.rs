@@ -399,8 +399,21 @@ fn when(r: &mut Random) -> When {
 fn steps(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
     match r.below(100) {
         0..4 => undone(r, catalog, kind),
+        4..7 if kind == Kind::Whole => moved_and_back(r),
         _ => vec![step(r, catalog, kind)],
     }
+}
+
+/// Draws an event that moves away and back, at once or after a billing run, mostly with its quantity.
+fn moved_and_back(r: &mut Random) -> Vec<Step> {
+    let (event, quantity) = (index(r, 64), r.maybe(20, quantity));
+    let away = Step::Update { event, when: Some(when(r)), quantity };
+    let between = match r.below(4) {
+        0 => vec![Step::Run],
+        1 => vec![clock(r), Step::Run],
+        _ => Vec::new(),
+    };
+    [vec![away], between, vec![Step::Update { event, when: Some(When::First), quantity: None }]].concat()
 }
 
 /// Draws an edit from a past day, and the edit that undoes it: of a pricing's currency or prices, or of the entity.
@@ -477,7 +490,11 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         21 => cancel(r),
         22..25 => Step::Resume,
         25..47 => Step::Event { usage: index(r, 2), of: r.maybe(90, |r| index(r, 4)), when: when(r), quantity: quantity(r) },
-        47..55 => Step::Update { event: index(r, 64), when: r.maybe(45, when), quantity: r.maybe(60, quantity) },
+        47..55 => {
+            let event = index(r, 64);
+            let when = r.maybe(45, |r| if r.percent(15) { When::First } else { when(r) });
+            Step::Update { event, when, quantity: r.maybe(60, quantity) }
+        }
         55..58 => Step::Delete { event: index(r, 64) },
         58..62 => charged(r),
         62..64 => Step::EditCharge {

@@ -230,6 +230,8 @@ pub(crate) enum When {
     Boundary { product: usize, period: usize, seconds: i64 },
     /// Thousandths of a period of a product after its start, but not after now.
     Inside { product: usize, period: usize, thousandths: i64 },
+    /// The instant that the event had when it was recorded. Only for updates.
+    First,
 }
 
 /// A part of an available amount.

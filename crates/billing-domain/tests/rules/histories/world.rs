@@ -14,7 +14,7 @@ use billing_domain::ledger::amend::BackdatingPolicy;
 use billing_domain::ledger::charge::{self, ChargeContext};
 use billing_domain::ledger::preview::DocumentPreview;
 use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, post, preview};
-use billing_domain::matching::{EventFacts, match_event, match_moved_event};
+use billing_domain::matching::{EventFacts, match_changed_event, match_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
@@ -544,7 +544,7 @@ impl World {
             let usage_product_ref = convert::usage_ref(usage);
             return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
         };
-        let event = Event { usage, at, day, product, quantity, deleted: false };
+        let event = Event { usage, at, day, product, first: (at, product), quantity, deleted: false };
         self.ids += 1;
         let counted =
             CountedEvent { event_ref: EventRef::from_uuid(Uuid::from_u128(self.ids)), ..self.counted(usize::MAX, &event) };
@@ -588,19 +588,20 @@ impl World {
         let before = self.model.events[index].clone();
         let mut after = Event { quantity: quantity.unwrap_or(before.quantity), ..before.clone() };
         if let Some(when) = when {
-            after.at = self.model.instant(when, self.now);
+            after.at = if let When::First = when { before.first.0 } else { self.model.instant(when, self.now) };
         }
         // The same timestamp is no change, regardless of the product that it would match now.
         if after.at != before.at {
-            // The event stays with its product while that product meters it. The domain must return the same.
-            let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == before.product);
+            // The event goes to the product of its first match if that meters it. The domain must return the same.
+            let (_, first) = before.first;
+            let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == first);
             let usage_product_ref = convert::usage_ref(before.usage);
             let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, validations: None };
             let contracts = [(*self.book.contract).clone()];
             let first_match = (self.book.contract.contract_ref, ProductNo(first));
             let theirs = match_changed_event(facts, first_match, None, &contracts, &self.book.entities);
             let theirs = theirs.ok().map(|found| (found.period.product_no.0, found.service_date));
-            if theirs.is_some_and(|(no, _)| no == before.product) != stays.is_some() {
+            if theirs.is_some_and(|(no, _)| no == first) != stays.is_some() {
                 return Err(format!("usage moved to {} lands at {theirs:?}, not {stays:?}", after.at));
             }
             let landing = if stays.is_some() { theirs } else { self.landing(before.usage, after.at)? };

@@ -24,6 +24,8 @@ pub(crate) struct Event {
     /// The service date, in the time zone at the moment when the event was recorded or moved.
     pub(crate) day: Date,
     pub(crate) product: u16,
+    /// The instant and the product when the event was recorded.
+    pub(crate) first: (Timestamp, u16),
     pub(crate) quantity: u32,
     pub(crate) deleted: bool,
 }
