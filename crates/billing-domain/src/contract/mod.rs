@@ -64,7 +64,7 @@ pub struct ContractProduct {
 pub struct Segment {
     /// The contract version that added the segment.
     pub version: u32,
-    /// The first day in force.
+    /// The first day in force, as agreed. Terms that follow other terms take effect with a period: see [`ContractProduct::plan`].
     pub in_force_from: NaiveDate,
     /// The agreed terms.
     pub agreed: SegmentTerms,
@@ -338,25 +338,45 @@ impl ContractProduct {
 
     /// Returns the plan of a version: the terms of each interval.
     pub fn plan_of(&self, version: u32) -> Vec<TermsInterval<'_>> {
-        let chain = self.chain_of(version);
-        let until = chain.iter().skip(1).map(|next| next.in_force_from).chain([NaiveDate::MAX]);
-        let mut plan: Vec<TermsInterval<'_>> = Vec::with_capacity(chain.len());
-        for (segment, until) in chain.iter().copied().zip(until) {
+        let timeline = self.timeline_of(version);
+        let until = timeline.iter().skip(1).map(|(from, _)| *from).chain([NaiveDate::MAX]);
+        let mut plan: Vec<TermsInterval<'_>> = Vec::with_capacity(timeline.len());
+        for ((from, segment), until) in timeline.iter().copied().zip(until) {
             if let Some(terms) = segment.agreed.terms()
-                && let Some(in_force) = Period::new(segment.in_force_from, until)
+                && let Some(in_force) = Period::new(from, until)
                 && let Some(days) = terms.schedule.range().intersection(in_force)
             {
                 plan.push(TermsInterval { terms, days, cut: None });
             }
         }
         if let Some(last) = plan.last_mut()
-            && let Some(Segment { in_force_from, agreed: SegmentTerms::Ended(reason), .. }) = chain.last().copied()
-            && *in_force_from == last.days.end()
+            && let Some((end, Segment { agreed: SegmentTerms::Ended(reason), .. })) = timeline.last().copied()
+            && end == last.days.end()
             && last.days.end() < last.terms.schedule.range().end()
         {
             last.cut = Some(*reason);
         }
         plan
+    }
+
+    /// Returns the segments in force as of a version, each with the day on which it takes effect. Terms that follow other
+    /// terms take effect with the first of their periods that begins on or after the agreed date, so no period is split. If a
+    /// boundary moves, the change moves with it (billing rules 1.3). All other segments take effect on their date.
+    fn timeline_of(&self, version: u32) -> Vec<(NaiveDate, &Segment)> {
+        let mut timeline: Vec<(NaiveDate, &Segment)> = Vec::with_capacity(self.segments.len());
+        for segment in self.chain_of(version) {
+            let date = segment.in_force_from;
+            let from = match timeline.last() {
+                Some((since, Segment { agreed: SegmentTerms::Billed(before), .. })) if segment.agreed.terms().is_some() => {
+                    if date > *since { before.schedule.period_start_from(date) } else { *since }
+                }
+                _ => date,
+            };
+            // A segment that never takes effect before the next one has no days.
+            while timeline.pop_if(|(other, _)| *other >= from).is_some() {}
+            timeline.push((from, segment));
+        }
+        timeline
     }
 
     /// Returns the segments in force as of a version, each until the date of the next segment. Segments after the last

@@ -150,15 +150,14 @@ impl BillingSchedule {
         }
     }
 
-    /// Returns the schedule with another last day. With `keeps_anchor`, no boundary moves; otherwise the anchor is
+    /// Returns the schedule with another first and last day. With `keeps_anchor`, no boundary moves; otherwise the anchor is
     /// recomputed (billing rules 1.3).
     ///
     /// A `ONE_TIME` schedule that keeps its anchor never ends later than its original period.
     ///
     /// # Errors
     /// Returns violations of `billing_end_date` and `issue_day`.
-    pub fn ending(self, last: NaiveDate, keeps_anchor: bool) -> Result<Self, Violations> {
-        let first = self.range.start();
+    pub fn over(self, first: NaiveDate, last: NaiveDate, keeps_anchor: bool) -> Result<Self, Violations> {
         match (keeps_anchor, self.cycle.months()) {
             (false, _) => Self::new(first, last, self.cycle, self.issue_day),
             (true, None) => {
@@ -230,6 +229,14 @@ impl BillingSchedule {
             Some(months) => self.nominal_at(date, months)?,
         };
         BillingPeriod { span: nominal, nominal }.clip(self.range)
+    }
+
+    /// Returns the first day of the first period that begins on or after a day. A day without a period is returned unchanged.
+    pub(super) fn period_start_from(&self, day: NaiveDate) -> NaiveDate {
+        match self.period_at(day) {
+            Some(period) if period.span.start() < day => period.span.end(),
+            _ => day,
+        }
     }
 
     /// Returns all periods, first to last. They partition the range (billing rules 1.2).

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
-use super::issue::{self, due_documents, has_begun};
+use super::issue::{self, due_documents};
 use super::reconcile::{MAX_PERIOD_MINOR, Revised};
 use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::Timestamp;
@@ -162,8 +162,8 @@ fn with_situation<T>(
     }
     // The fallback is never used, because the loop above checks that all entities exist.
     let today = |terms: &ProductTerms| book.today(terms, now).unwrap_or(NaiveDate::MAX);
-    let begun = |no: ProductNo| has_begun(book, no);
-    decide(&AmendmentContext { today: &today, has_begun: &begun })
+    let has_activity = |no: ProductNo| issue::has_activity(book, no);
+    decide(&AmendmentContext { today: &today, has_activity: &has_activity })
 }
 
 fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {

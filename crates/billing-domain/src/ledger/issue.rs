@@ -883,7 +883,7 @@ fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &Docume
 }
 
 /// Returns whether a product has billed, or has usage or a charge. If so, its first day is fixed (billing rules 7).
-pub fn has_begun(book: &ContractBook, no: ProductNo) -> bool {
+pub fn has_activity(book: &ContractBook, no: ProductNo) -> bool {
     let is_issued = |document: &BookDocument| document.status.is_issued() && document.head.parts.contains(&no);
     book.documents().any(is_issued)
         || book.documented().periods_of(no).next().is_some()

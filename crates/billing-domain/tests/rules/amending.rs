@@ -52,8 +52,8 @@ fn year() -> Contract {
 
 /// Runs a decision on a day. The products in `begun` have billed.
 fn on<T>(today: &str, begun: &[u16], decide: impl FnOnce(&AmendmentContext<'_>) -> T) -> T {
-    let (today, has_begun) = (date(today), |no: ProductNo| begun.contains(&no.0));
-    decide(&AmendmentContext { today: &|_| today, has_begun: &has_begun })
+    let (today, has_activity) = (date(today), |no: ProductNo| begun.contains(&no.0));
+    decide(&AmendmentContext { today: &|_| today, has_activity: &has_activity })
 }
 
 fn edit(products: Vec<ProductPatch>, since: EffectiveFrom) -> ContractEdit {
@@ -460,10 +460,10 @@ fn an_end_structures_nothing_but_before_the_product_has_begun() {
         let amendment = begun(&contract, "2026-03-10", &later).expect("an amendment");
         assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
     }
-    let amendment = amended(&year(), "2026-03-10", &later);
+    let amendment = amended(&year(), "2025-12-10", &later);
     let everywhere = first_days(&[(0, "2026-01-01")]);
     assert_eq!((amendment.restructured, amendment.since), (everywhere.clone(), everywhere));
-    let amendment = amended(&contract(vec![with_day]), "2026-03-10", &later);
+    let amendment = amended(&contract(vec![with_day]), "2025-12-10", &later);
     assert_eq!((amendment.restructured.len(), amendment.since), (0, first_days(&[(0, "2027-01-01")])));
 }
 
@@ -937,8 +937,8 @@ fn an_end_before_the_next_period_is_asked_for_with_a_day_or_the_current_period()
             assert_eq!(code(&refusal), ["products.0.billing_end_date ends_before_next_period"], "{last} {since:?}");
         }
     }
-    // The rule does not apply if nothing is billed yet or the product has not started.
-    attempt(&[], "2026-06-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("the product has not begun");
+    // A product has begun on its first day, also without usage. The rule does not apply before that day.
+    attempt(&[], "2026-06-10", "2026-06-20", EffectiveFrom::NextPeriod).expect_err("the first day has come");
     attempt(&[0], "2025-12-10", "2026-06-20", EffectiveFrom::NextPeriod).expect("the product has not started");
     // An ended product has no next period.
     let over = attempt(&[0], "2027-02-10", "2026-06-20", EffectiveFrom::NextPeriod).expect_err("a refusal");
@@ -975,17 +975,15 @@ fn an_end_that_is_moved_back_restores_every_period() {
 
 #[test]
 fn the_anchor_of_a_product_that_has_begun_moves_only_with_the_issue_day() {
-    let later = |has_begun: &[u16]| {
-        on("2026-02-25", has_begun, |now| {
-            edited(&year(), &edit(ends_on("2027-01-20"), EffectiveFrom::NextPeriod), &catalog(), now)
-        })
-        .expect("an amendment")
-        .contract
+    let later = |today: &str| {
+        on(today, &[], |now| edited(&year(), &edit(ends_on("2027-01-20"), EffectiveFrom::NextPeriod), &catalog(), now))
+            .expect("an amendment")
+            .contract
     };
-    let extended = later(&[0]);
+    let extended = later("2026-02-25");
     assert_eq!(extended.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-01"));
     assert_eq!(periods_from(&extended.products[0], "2026-12-31"), ["2026-12-01…2026-12-31 31/31", "2027-01-01…2027-01-20 20/31"]);
-    let anew = later(&[]);
+    let anew = later("2025-12-31");
     assert_eq!(anew.products[0].newest_terms().expect("terms").schedule.anchor(), date("2027-01-21"));
     assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2026-12-21…2027-01-20 31/31"]);
     // A new cycle keeps the anchor. A new issue day moves it.
@@ -1012,7 +1010,7 @@ fn an_end_before_the_issue_day_clips_the_grid() {
         ["2026-01-01…2026-01-14 14/31", "2026-01-15…2026-02-14 31/31", "2026-02-15…2026-02-20 6/28"]
     );
     // Before the product has begun, the issue day must lie in the range.
-    assert_eq!(code(&refused(&contract, "2026-02-10", &ended)), ["products.0.issue_day out_of_range"]);
+    assert_eq!(code(&refused(&contract, "2025-12-10", &ended)), ["products.0.issue_day out_of_range"]);
 }
 
 #[test]
@@ -1036,7 +1034,7 @@ fn a_one_time_product_that_has_begun_ends_no_later_than_it_did_first() {
         let refusal = attempt(from, "2028-12-31", since).expect_err("a refusal");
         assert_eq!(code(&refusal), ["products.0.billing_end_date not_retroactive"]);
     }
-    let anew = after(&contract, "2027-05-10", &edit(ends_on("2028-12-31"), EffectiveFrom::NextPeriod));
+    let anew = after(&contract, "2026-12-10", &edit(ends_on("2028-12-31"), EffectiveFrom::NextPeriod));
     assert_eq!(periods_from(&anew.products[0], "2027-01-01"), ["2027-01-01…2028-12-31 731/731"]);
 }
 
@@ -1406,6 +1404,14 @@ proptest! {
                 Ask::Seats(change) => with_quantity(&contract, change, now).ok(),
             });
             let Some(amendment) = decided else { continue };
+            // An edit changes every field that it names, or is refused.
+            if let Ask::Edit { patches, .. } = &ask {
+                for patch in patches.iter().filter(|patch| matches!(patch.discount, Patch::Set(_))) {
+                    let product = &amendment.contract.products[usize::from(patch.pricing_ref != pricing_ref("api"))];
+                    let discount = product.newest_terms().and_then(|terms| terms.discount);
+                    prop_assert_eq!(discount.map_or(Patch::Keep, Patch::Set), patch.discount.clone(), "{:?} on {}", ask, today);
+                }
+            }
             for before in &contract.products {
                 let after = amendment.contract.product(before.no).expect("products are kept");
                 let noted = amendment.since.get(&before.no).copied();

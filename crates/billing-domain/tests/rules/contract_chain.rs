@@ -148,11 +148,12 @@ fn periods_are_those_of_each_version_clipped_to_its_time_in_force() {
             ("2026-05-01", REMOVED),
         ],
     );
+    // The second version is agreed for a day in March, so it takes effect with April.
     let expected = [
         "2026-01-15…2026-01-31 (17/31) until 2026-12-31 first",
         "2026-02-01…2026-02-28 until 2026-12-31",
-        "2026-03-01…2026-03-09 (9/31) until 2026-12-31",
-        "2026-03-10…2026-04-09 until 2026-05-09",
+        "2026-03-01…2026-03-31 until 2026-12-31",
+        "2026-04-01…2026-04-09 (9/31) until 2026-05-09",
         "2026-04-10…2026-04-30 (21/30) until 2026-05-09",
     ];
     assert_eq!(shown_all(&product), expected);
@@ -184,6 +185,7 @@ fn neighbours_are_found_over_versions_and_gaps() {
         0,
         vec![
             ("2026-01-01", billed("2026-01-01", "2026-12-31")),
+            ("2026-02-10", REMOVED),
             ("2026-02-15", billed("2026-01-01", "2026-02-28")),
             ("2026-04-01", billed("2026-05-01", "2026-06-30")),
         ],
@@ -344,13 +346,19 @@ fn any_chain() -> impl Strategy<Value = ContractProduct> {
     })
 }
 
-/// Returns the terms in force that cover a day, by a slow search.
-fn covering(product: &ContractProduct, day: NaiveDate) -> Option<&ProductTerms> {
-    let in_force = product.segments.iter().rev().find(|segment| segment.in_force_from <= day)?;
-    match &in_force.agreed {
-        SegmentTerms::Billed(terms) => terms.schedule.range().contains(day).then_some(&**terms),
-        SegmentTerms::Ended(_) => None,
-    }
+/// Returns the terms in force that cover each day, by a slow search. Terms that follow other terms wait for a period.
+fn covering(product: &ContractProduct, first: NaiveDate, days: u32) -> Vec<Option<&ProductTerms>> {
+    let mut present: Option<&SegmentTerms> = None;
+    let on = |day| {
+        let agreed = product.segments.iter().rev().find(|segment| segment.in_force_from <= day).map(|segment| &segment.agreed);
+        let before = present.and_then(SegmentTerms::terms).filter(|_| agreed.and_then(SegmentTerms::terms).is_some());
+        let waits = before.and_then(|before| before.schedule.period_at(day)).is_some_and(|period| period.span().start() < day);
+        if !waits {
+            present = agreed;
+        }
+        present.and_then(SegmentTerms::terms).filter(|terms| terms.schedule.range().contains(day))
+    };
+    first.iter_days().take(days as usize).map(on).collect()
 }
 
 proptest! {
@@ -361,9 +369,8 @@ proptest! {
         let periods: Vec<ProductPeriod<'_>> = product.periods().collect();
         prop_assert!(periods.windows(2).all(|pair| pair[0].period.span().end() <= pair[1].period.span().start()));
         let first = product.segments.iter().map(|segment| segment.in_force_from).min().expect("a version");
-        for day in (0..4_000).step_by(7).map(|offset| plus_days(first, offset)) {
+        for (day, terms) in first.iter_days().zip(covering(&product, first, 4_000)).step_by(7) {
             let holding: Vec<_> = periods.iter().filter(|period| period.period.span().contains(day)).collect();
-            let terms = covering(&product, day);
             prop_assert_eq!(holding.len(), usize::from(terms.is_some()), "{}", day);
             prop_assert_eq!(holding.first().map(|period| period.terms), terms);
             prop_assert_eq!(product.period_at(day), holding.first().map(|period| **period));

@@ -249,14 +249,14 @@ fn the_terms_in_force_on_the_service_date_decide() {
     let storage = agreed(&pricing("api", vec![per_unit("storage", "1")]), "2026-01-01", "2026-12-31");
     let made = versions(vec![
         ("2026-01-01", billed(calls("2026-01-01", "2026-12-31"))),
-        ("2026-03-10", billed(storage)),
+        ("2026-03-01", billed(storage)),
         ("2026-06-01", SegmentTerms::Ended(EndReason::Cancelled)),
     ]);
     let rows = [
-        ("calls", "2026-03-09T23:59:59Z", Some("2026-03-01")),
-        ("calls", "2026-03-10T00:00:00Z", None),
-        ("storage", "2026-03-09T23:59:59Z", None),
-        ("storage", "2026-03-10T00:00:00Z", Some("2026-03-10")),
+        ("calls", "2026-02-28T23:59:59Z", Some("2026-02-01")),
+        ("calls", "2026-03-01T00:00:00Z", None),
+        ("storage", "2026-02-28T23:59:59Z", None),
+        ("storage", "2026-03-01T00:00:00Z", Some("2026-03-01")),
         ("storage", "2026-05-31T23:59:59Z", Some("2026-05-01")),
         ("storage", "2026-06-01T00:00:00Z", None),
     ];

@@ -127,7 +127,7 @@ pub fn a_contract_comes_back_without_optional_fields(store: &dyn Store) {
     .expect("a schedule");
     // A schedule that was shortened after its start keeps its anchor.
     let mut clipped = agreed(&fixtures::pricing("other", vec![]), "2026-01-01", "2026-12-31");
-    clipped.schedule = clipped.schedule.ending(date("2026-06-20"), true).expect("a schedule");
+    clipped.schedule = clipped.schedule.over(clipped.schedule.range().start(), date("2026-06-20"), true).expect("a schedule");
     assert_eq!(clipped.schedule.fixed_anchor(), Some(date("2027-01-01")));
     let contract = Contract { number: 2, ..fixtures::contract(&FreshIds, &w.customer, vec![bare, clipped]) };
     let without_products = Contract { number: 3, ..fixtures::contract(&FreshIds, &w.customer, vec![]) };

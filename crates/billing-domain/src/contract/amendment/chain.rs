@@ -87,10 +87,10 @@ pub(super) fn as_of(product: &ContractProduct, version: u32) -> ContractProduct 
     ContractProduct { no: product.no, segments }
 }
 
-/// Removes the days from `end` on from a product.
+/// Removes the days from `end` on from a product. An end on the last day is recorded, too.
 pub(super) fn cut(product: &ContractProduct, end: NaiveDate, reason: EndReason) -> ContractProduct {
     let mut next = present(product);
-    if product.billed().is_some_and(|billed| end < billed.end()) {
+    if product.billed().is_some_and(|billed| end <= billed.end()) {
         next.segments.retain(|segment| segment.in_force_from < end);
         let in_force_from = take_end(&mut next).unwrap_or(end);
         next.segments.push(Segment { version: 0, in_force_from, agreed: SegmentTerms::Ended(reason) });

@@ -105,8 +105,8 @@ pub struct Amendment {
 pub struct AmendmentContext<'a> {
     /// Returns today's date in the time zone of the billing entity of the terms.
     pub today: &'a dyn Fn(&ProductTerms) -> NaiveDate,
-    /// Returns whether a product has billed or has usage. Its first day is then fixed.
-    pub has_begun: &'a dyn Fn(ProductNo) -> bool,
+    /// Returns whether a product has billed, or has usage or a charge. Its first day is then fixed.
+    pub has_activity: &'a dyn Fn(ProductNo) -> bool,
 }
 
 /// Returns the contract after an edit.
@@ -149,7 +149,9 @@ pub fn edited(
     // Omitting a product changes nothing if it is over or already removed.
     let is_left_out = |product: &&ContractProduct| !kept.contains(&product.no) && !product.is_removed();
     for product in contract.products.iter().filter(is_left_out).filter(|product| still_bills(product, now)) {
-        if let Some(end) = end_of(product, edit.since, now) {
+        if let Some((end, billed)) = end_of(product, edit.since, now).zip(product.billed()) {
+            // The omission is recorded also if it changes no day. A later edit that omits the product again keeps the end.
+            let end = end.min(billed.end());
             draft.put(&cut(product, end, EndReason::Removed), end);
         }
     }
@@ -203,7 +205,7 @@ pub fn cancelled(
             CancelAt::Today => end_of(product, EffectiveFrom::CurrentPeriod, now),
             CancelAt::Day(day) => product.billed().map(|billed| day_after(day).max(billed.start())),
         };
-        if let Some(end) = end {
+        if let Some((end, _)) = end.zip(product.billed()).filter(|(end, billed)| *end < billed.end()) {
             draft.put(&cut(product, end, EndReason::Cancelled), end);
         }
     }
@@ -300,12 +302,11 @@ fn still_bills(product: &ContractProduct, now: &AmendmentContext<'_>) -> bool {
     both.is_some_and(|(billed, terms)| (now.today)(terms) < billed.end())
 }
 
-/// Returns the day from which a removed product is no longer billed. Returns `None` if the product is already over by
-/// then.
+/// Returns the day from which a removed product is no longer billed, if it bills. The product can be over by then.
 fn end_of(product: &ContractProduct, since: EffectiveFrom, now: &AmendmentContext<'_>) -> Option<NaiveDate> {
     let (terms, billed) = (product.newest_terms()?, product.billed()?);
     let today = (now.today)(terms);
-    let end = match since {
+    Some(match since {
         EffectiveFrom::Day(day) => day.max(billed.start()),
         _ if today < billed.start() => billed.start(),
         EffectiveFrom::CurrentPeriod => day_after(today),
@@ -313,6 +314,5 @@ fn end_of(product: &ContractProduct, since: EffectiveFrom, now: &AmendmentContex
             Some(current) => current.days().end(),
             None => day_after(today),
         },
-    };
-    (end < billed.end()).then_some(end)
+    })
 }

@@ -6,7 +6,7 @@ use super::chain::keeping_quantities;
 use crate::codes::ExemptionCode;
 use crate::contract::ContractProduct;
 use crate::contract::resolve::Catalog;
-use crate::contract::schedule::{BillingCycle, BillingSchedule};
+use crate::contract::schedule::BillingCycle;
 use crate::contract::terms::{
     FrozenPricing, PaymentTime, ProductTerms, RequestedLineItem, SelectedCharge, SelectedLineItem, freeze, select,
 };
@@ -212,7 +212,6 @@ impl ProductPatch {
         catalog: &Catalog,
     ) -> Result<ProductTerms, Violations> {
         let mut found = Violations::none();
-        let range = present.schedule.range();
         let mut terms = self.timeless_onto(present);
         let mut listed_fee = None;
         if self.reprice || self.line_items.is_named() || matches!(self.minimum_fee, Patch::Clear) {
@@ -267,15 +266,9 @@ impl ProductPatch {
         terms.tax = self.tax.clone().apply(terms.tax);
         terms.treatment = self.treatment.clone().apply(terms.treatment);
         terms.discount = self.discount.clone().apply(terms.discount);
-        let first = self.billing_start_date.unwrap_or(range.start());
         let cycle = self.billing_cycle.clone().apply(Some(present.schedule.cycle())).unwrap_or_default();
         let issue_day = self.issue_day.clone().apply(present.schedule.issue_day());
-        let schedule = if first == range.start() {
-            present.schedule.rescheduled(cycle, issue_day)
-        } else {
-            BillingSchedule::new(first, self.billing_end_date.unwrap_or(range.last_day()), cycle, issue_day)
-        };
-        match schedule {
+        match present.schedule.rescheduled(cycle, issue_day) {
             Ok(schedule) => terms.schedule = schedule,
             Err(violations) => found.extend_below(&[], violations),
         }

@@ -70,6 +70,7 @@ struct Change<'a> {
     since: EffectiveFrom,
     catalog: &'a Catalog,
     today: NaiveDate,
+    /// Whether the anchor is fixed: the first day has come as the edit leaves it, or the product has activity.
     has_begun: bool,
 }
 
@@ -90,7 +91,9 @@ pub(super) fn amend_product(
     let Some(newest) = product.newest_terms() else { return Err(Refusal::Broken("a product without terms".to_owned())) };
     let keeps_line_items = compares && patch.chooses_no_line_items(newest);
     let patch = if compares { patch.clone().beyond(newest) } else { patch.clone() };
-    let (today, has_begun) = ((now.today)(newest), (now.has_begun)(product.no));
+    let (today, has_activity) = ((now.today)(newest), (now.has_activity)(product.no));
+    let first = patch.billing_start_date.unwrap_or(newest.schedule.range().start());
+    let has_begun = has_activity || first <= today;
     let billed = product.billed();
     let is_over = billed.is_some_and(|billed| today >= billed.end());
     let goes_on = is_over && patch.billing_end_date > billed.map(Period::last_day);
@@ -98,17 +101,18 @@ pub(super) fn amend_product(
     let is_back = billed.is_none() || (product.is_removed() && (!is_over || goes_on));
     let base = if is_back { before_removal(product) } else { present(product) };
     let change = Change { product, base, newest, patch, keeps_line_items, since, catalog, today, has_begun };
-    match (change.new_start(), billed) {
-        (Some(_), _) if has_begun => {
+    match billed {
+        _ if has_activity && change.new_start().is_some() => {
             let detail =
                 "the product is billed or has usage, so its billing_start_date cannot change: end the product and add another";
             Err(Refusal::conflict("already_started", detail))
         }
-        (Some(_), _) | (None, None) => change.begin_anew(draft),
-        (None, Some(billed)) if goes_on && !matches!(since, EffectiveFrom::Day(day) if day < billed.end()) => {
+        Some(billed)
+            if goes_on && change.new_start().is_none() && !matches!(since, EffectiveFrom::Day(day) if day < billed.end()) =>
+        {
             change.go_on(draft, billed)
         }
-        (None, Some(billed)) => change.change_from_a_day(draft, billed),
+        _ => change.change_from_a_day(draft),
     }
 }
 
@@ -118,21 +122,11 @@ impl Change<'_> {
         self.patch.billing_start_date.filter(|start| Some(*start) != start_of(self.product))
     }
 
-    /// Returns the last day, if only the last day moves. For an ended product, the actual end date also counts as
-    /// unchanged.
+    /// Returns the last day, if it moves. For an ended product, the actual end date also counts as unchanged.
     fn new_last_day(&self) -> Option<NaiveDate> {
         let ended = self.product.billed().filter(|billed| self.today >= billed.end()).map(Period::last_day);
         let kept = [Some(self.newest.schedule.range().last_day()), ended];
-        self.patch.billing_end_date.filter(|last| self.new_start().is_none() && !kept.contains(&Some(*last)))
-    }
-
-    /// Moves the first day of a product that has not begun. Also restores a product that was removed before it billed a
-    /// day.
-    fn begin_anew(&self, draft: &mut VersionBuilder) -> Result<(), Refusal> {
-        let next = self.dated(&self.timeless()?, NaiveDate::MIN)?;
-        let first = next.billed().or(self.product.billed()).map_or(self.newest.schedule.range().start(), Period::start);
-        draft.put(&next, first);
-        Ok(())
+        self.patch.billing_end_date.filter(|last| !kept.contains(&Some(*last)))
     }
 
     /// Continues a product that is over. Billed days stay billed, and the days in between are not billed.
@@ -143,25 +137,39 @@ impl Change<'_> {
                 format!("the product of {reference} ended on {last}: set effective_from to the day on which it continues");
             return Err(Refusal::conflict("product_over", detail));
         };
-        let planned = interrupted(&self.timeless()?, billed.end(), day);
+        if let Some(last) = self.patch.billing_end_date.filter(|last| *last < day) {
+            let detail = format!("must not be after {last}, the new billing_end_date of {}", self.patch.pricing_ref);
+            return Err(Refusal::field(&[EFFECTIVE_FROM], "out_of_range", detail));
+        }
+        let planned = interrupted(&self.dated_apart()?, billed.end(), day);
         let next = present(&self.dated(&planned, day)?);
         self.refuse_split(&planned, &next, day)?;
         draft.put(&next, day);
         Ok(())
     }
 
-    /// Changes the terms from the effective date. Ends, quantities and notes have their own dates.
-    fn change_from_a_day(&self, draft: &mut VersionBuilder, billed: Period) -> Result<(), Refusal> {
-        self.refuse_early_end(billed)?;
-        let planned = present(&self.timeless()?);
-        let days = planned.billed().unwrap_or(billed);
+    /// Changes the terms from the effective date. The start, ends, quantities and notes have their own dates.
+    fn change_from_a_day(&self, draft: &mut VersionBuilder) -> Result<(), Refusal> {
+        if let Some(billed) = self.product.billed() {
+            self.refuse_early_end(billed)?;
+        }
+        let planned = present(&self.dated_apart()?);
+        let days = planned.billed().unwrap_or(self.newest.schedule.range());
+        let starts_later = |product: &ContractProduct| product.billed().is_none_or(|billed| self.today < billed.start());
         let from = match self.since {
-            EffectiveFrom::Day(day) => day.max(days.start()),
-            _ if self.today < days.start() => days.start(),
-            EffectiveFrom::CurrentPeriod => self.next_start(&planned, |current| current.start()).unwrap_or(days.end()),
+            EffectiveFrom::Day(day) => day,
+            _ if starts_later(&self.base) || starts_later(&planned) => days.start(),
+            // An earlier end can lie before the current period.
+            EffectiveFrom::CurrentPeriod => {
+                let current = self.base.period_at(self.today).map(|current| current.start());
+                current.or_else(|| self.next_start(&planned, |current| current.start())).unwrap_or(days.end())
+            }
             EffectiveFrom::NextPeriod => self.next_start(&planned, Period::end).unwrap_or(days.end()),
         };
-        let next = present(&self.dated(&planned, from)?);
+        // The terms of the first day move with it.
+        let from = if from <= days.start() { NaiveDate::MIN } else { from };
+        self.refuse_without_days(&planned, from)?;
+        let next = if from < days.end() { present(&self.dated(&planned, from)?) } else { planned.clone() };
         self.refuse_split(&planned, &next, from)?;
         let (was, is) = (self.base.plan(), next.plan());
         let rebuilt = is.iter().flat_map(|is| {
@@ -171,8 +179,23 @@ impl Change<'_> {
         if let Some(first) = rebuilt.min() {
             draft.restructured.insert(self.product.no, first);
         }
-        draft.put(&next, from);
+        draft.put(&next, from.max(days.start()));
         Ok(())
+    }
+
+    /// Rejects a change of terms that would take effect after the last day. An edit changes every field that it names, or is
+    /// rejected.
+    fn refuse_without_days(&self, planned: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
+        let (Some(billed), Some(newest)) = (planned.billed(), planned.newest_terms()) else { return Ok(()) };
+        if from < billed.end() || self.changed(newest)? == *newest {
+            return Ok(());
+        }
+        let (reference, last) = (&self.patch.pricing_ref, billed.last_day());
+        let detail = format!(
+            "the product of {reference} ends on {last}, before the change would take effect: set effective_from to one of its \
+             days, include_current_invoice to true, or a later billing_end_date"
+        );
+        Err(Refusal::conflict("product_over", detail))
     }
 
     /// Returns a day derived from today's period. Without such a period, returns the first day of the next period.
@@ -205,9 +228,9 @@ impl Change<'_> {
 
     /// Rejects an effective date that would change terms within a period (billing rules 7).
     fn refuse_split(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
-        let begins = |product: &ContractProduct| product.segments.iter().any(|segment| segment.in_force_from == from);
+        let is_changed = |segment: &Segment| segment.in_force_from == from && !planned.segments.contains(segment);
         match planned.period_at(from).filter(|period| period.start() != from) {
-            Some(split) if matches!(self.since, EffectiveFrom::Day(_)) && begins(next) && !begins(planned) => {
+            Some(split) if matches!(self.since, EffectiveFrom::Day(_)) && next.segments.iter().any(is_changed) => {
                 let (before, after) = (split.start(), split.days().end());
                 let detail = format!("must be the first day of a period of {}: {before} or {after}", self.patch.pricing_ref);
                 Err(Refusal::field(&[EFFECTIVE_FROM], "not_a_period_start", detail))
@@ -216,9 +239,9 @@ impl Change<'_> {
         }
     }
 
-    /// Returns the product with the changes that do not depend on a day: notes, net terms, payment details, quantities
-    /// and the end.
-    fn timeless(&self) -> Result<ContractProduct, Refusal> {
+    /// Returns the product with the changes that have their own dates: notes, net terms, payment details, quantities, the
+    /// start and the end.
+    fn dated_apart(&self) -> Result<ContractProduct, Refusal> {
         let (mut next, last_day) = (self.base.clone(), self.new_last_day());
         if let (Some(last), Some(terms)) = (last_day, next.newest_terms()) {
             let schedule = &terms.schedule;
@@ -230,13 +253,21 @@ impl Change<'_> {
             // The end of the terms replaces the end from the removal.
             take_end(&mut next);
         }
+        let start = self.new_start();
         for terms in next.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
             *terms = self.patch.timeless_onto(terms);
-            let issue_day = terms.schedule.issue_day();
-            let keeps_anchor = self.has_begun || self.patch.issue_day.clone().apply(issue_day) != issue_day;
-            if let Some(last) = last_day {
-                terms.schedule = terms.schedule.ending(last, keeps_anchor)?;
+            if start.is_some() || last_day.is_some() {
+                let (schedule, range) = (terms.schedule, terms.schedule.range());
+                let (first, last) = (start.unwrap_or(range.start()), last_day.unwrap_or(range.last_day()));
+                let is_replaced = self.patch.issue_day.clone().apply(schedule.issue_day()) != schedule.issue_day();
+                terms.schedule = match schedule.over(first, last, self.has_begun) {
+                    Err(_) if is_replaced => schedule.over(first, last, true)?,
+                    moved => moved?,
+                };
             }
+        }
+        if let (Some(start), Some(first)) = (start, next.segments.first_mut()) {
+            first.in_force_from = first.in_force_from.min(start);
         }
         Ok(next)
     }
@@ -250,20 +281,19 @@ impl Change<'_> {
                 segments.push(segment.clone());
                 continue;
             };
-            let patch = self.patch.clone();
-            let patch = if self.keeps_line_items { patch.for_line_items_of(old) } else { patch };
-            let terms = patch.onto(old, self.product, self.catalog)?;
-            let start = terms.schedule.range().start();
-            // If the first day moves, the first terms move with it.
-            let begins = if segments.is_empty() && from <= segment.in_force_from { start } else { segment.in_force_from };
             if segment.in_force_from < from {
                 segments.push(segment.clone());
             }
-            let agreed = SegmentTerms::Billed(Box::new(terms));
-            segments.push(Segment { version: 0, in_force_from: begins.max(from).max(start), agreed });
+            let agreed = SegmentTerms::Billed(Box::new(self.changed(old)?));
+            segments.push(Segment { version: 0, in_force_from: segment.in_force_from.max(from), agreed });
         }
-        // Changes after the last day have no effect.
-        let is_over = base.billed().is_some_and(|billed| from >= billed.end());
-        Ok(if is_over { base.clone() } else { ContractProduct { no: base.no, segments } })
+        Ok(ContractProduct { no: base.no, segments })
+    }
+
+    /// Returns terms with the changes of the edit.
+    fn changed(&self, old: &ProductTerms) -> Result<ProductTerms, Violations> {
+        let patch = self.patch.clone();
+        let patch = if self.keeps_line_items { patch.for_line_items_of(old) } else { patch };
+        patch.onto(old, self.product, self.catalog)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{PriceModel, Pricing, UsagePrice};
 use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
 use billing_domain::contract::terms::{RequestedLineItem, RequestedProduct};
@@ -10,7 +10,7 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, LifecycleStatus};
 use billing_domain::ledger::overdue::Overdue;
 use billing_domain::party::legal::{Strictness, VatId};
-use billing_domain::party::{Customer, Entity, EntityProfile};
+use billing_domain::party::{Customer, CustomerProfile, Entity, EntityProfile};
 use billing_domain::patch::Patch;
 use billing_domain::refusal::Refusal;
 use billing_domain::simulate::{
@@ -344,6 +344,33 @@ impl Book {
     /// Returns the result of `invoices/next`.
     pub(crate) fn preview_next(&mut self) -> Result<Vec<String>, Refusal> {
         self.bill.preview_next().map(|shown| shown.iter().map(previewed).collect())
+    }
+
+    /// Returns the days and the discount in percent of each period of the first product.
+    pub(crate) fn periods(&self) -> Vec<(String, String)> {
+        let periods = self.bill.contract().products[0].periods();
+        let discount = |terms: &billing_domain::contract::terms::ProductTerms| {
+            terms.discount.map_or_else(|| "0".to_owned(), |discount| discount.as_decimal().normalize().to_string())
+        };
+        periods.map(|period| (period.days().to_string(), discount(period.terms))).collect()
+    }
+
+    /// Changes a pricing. Contracts keep the agreed values.
+    pub(crate) fn edit_pricing(&mut self, pricing: Pricing) {
+        let usage_products = fixtures::products_of(&pricing);
+        self.step(|step| step.edit_pricing(PriceList::of(pricing, usage_products))).expect("a pricing");
+    }
+
+    /// Removes the customer's default tax from today on.
+    pub(crate) fn pause_customer_tax(&mut self) {
+        let today = TimeZone::UTC.service_date(self.now);
+        let none = move |profile: &mut CustomerProfile| profile.taxes = profile.taxes.with(StatedTax::default(), None, today);
+        self.step(|step| step.edit_customer(customer().with(none))).expect("no default tax");
+    }
+
+    /// Moves a charge to another day.
+    pub(crate) fn move_charge(&mut self, reference: &str, day: &str) -> Result<(), Refusal> {
+        self.step(|step| step.edit_charge(reference, |charge| charge.date(day)))
     }
 
     fn named(&self, number: &str) -> &SimulatedDocument {

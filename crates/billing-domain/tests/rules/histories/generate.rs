@@ -326,7 +326,7 @@ fn day(r: &mut Random) -> DaySpec {
 fn named(r: &mut Random, catalog: &Catalog) -> PatchSpec {
     let mut spec = PatchSpec { says_start: r.percent(30), says_no: r.percent(40), ..PatchSpec::default() };
     // Mostly changes one value at a time, so that few edits are refused.
-    for _ in 0..r.below(3) {
+    for _ in 0..*r.pick(&[0, 1, 1, 2, 2, 3]) {
         match r.below(24) {
             0 => spec.end_in = Some(r.between(1, 250)),
             1 => spec.end_in = Some(r.between(-60, 40)),

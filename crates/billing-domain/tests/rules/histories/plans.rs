@@ -73,8 +73,8 @@ impl World {
             let index: usize = terms.entity_ref.as_str()[1..].parse().expect("an entity's number");
             zones[index].service_date(self.now)
         };
-        let has_begun = |no: ProductNo| facts.begun.contains(&no.0);
-        decide(&AmendmentContext { today: &today, has_begun: &has_begun }).map(|amendment| amendment.contract)
+        let has_activity = |no: ProductNo| facts.begun.contains(&no.0);
+        decide(&AmendmentContext { today: &today, has_activity: &has_activity }).map(|amendment| amendment.contract)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {

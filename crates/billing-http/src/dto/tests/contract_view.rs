@@ -247,7 +247,7 @@ fn what_is_read_can_be_posted_back() {
 fn edit(contract: &Contract, body: &Value) -> Contract {
     let (_, edit, _) = super::contract_edit(body).expect("an edit");
     let today = |_: &ProductTerms| fixtures::date(TODAY);
-    let now = AmendmentContext { today: &today, has_begun: &|_| true };
+    let now = AmendmentContext { today: &today, has_activity: &|_| true };
     edited(contract, &edit, &catalog(), &now).expect("an accepted edit").contract
 }
 

@@ -233,10 +233,9 @@ impl Model {
             } else {
                 day
             };
-            if day < end {
-                product.cut = Some((day, CutBy::Removal));
-                product.count_periods();
-            }
+            // A product that is left out in its last period keeps its end when it is left out again.
+            product.cut = Some((day.min(end), CutBy::Removal));
+            product.count_periods();
         }
         let mut added = Vec::new();
         for (element, matched) in request.elements.iter().zip(&matched) {
@@ -318,8 +317,8 @@ impl Model {
                 _ if quantities_of(&rest).next().is_some() => return Verdict::Skip("an ended product's quantities"),
                 (_, false) => return Verdict::Take(next),
                 // No billed day is left that the edit could change.
-                (From::Next | From::Current, true) => return Verdict::May("an ended product's terms", next),
-                (From::Day(day), true) if day >= end => return Verdict::May("an ended product's terms", next),
+                (From::Next | From::Current, true) => return self.without_days(next, &rest, same_set, None),
+                (From::Day(day), true) if day >= end => return self.without_days(next, &rest, same_set, None),
                 (From::Day(_), true) if product.cut.is_some() => return Verdict::Skip("the past terms of a product left out"),
                 (From::Day(_), true) => {}
             }
@@ -332,7 +331,7 @@ impl Model {
         if goes_on {
             match request.since {
                 From::Day(day) if day >= element.end.expect("a named end") => {
-                    return Verdict::Skip("an ended product that goes on after its end");
+                    return Verdict::Refuse("an ended product that goes on after its end");
                 }
                 From::Day(day) => again = Some(day.max(end)),
                 From::Next | From::Current => return Verdict::Refuse("product_over"),
@@ -348,11 +347,26 @@ impl Model {
             next.count_periods();
             put_back = true;
         }
-        if let Some(new) = new_end.filter(|_| !moves) {
-            if facts.maybe_begun.contains(&product.no) && !facts.begun.contains(&product.no) {
+        let base = next.clone();
+        let mut doubt = None;
+        let start = element.start.unwrap_or(product.start());
+        // The first day as the edit leaves it counts.
+        let begun = facts.begun.contains(&product.no) || start <= today;
+        if moves {
+            if facts.begun.contains(&product.no) {
+                return Verdict::Refuse("already_started");
+            }
+            if product.cut.is_some() || rest.issue_day.is_named() {
+                return Verdict::Skip("a first day that moves together with other things");
+            }
+            if facts.maybe_begun.contains(&product.no) {
+                doubt = Some("has it begun?");
+            }
+        }
+        if let Some(new) = new_end {
+            if facts.maybe_begun.contains(&product.no) && !begun {
                 return Verdict::Skip("an end, and has it begun?");
             }
-            let begun = facts.begun.contains(&product.no);
             let first = product.first_day().expect("the product bills");
             // The first day that is billed by only one of the two ends.
             let changes = new.min(end);
@@ -379,9 +393,11 @@ impl Model {
             }
             // The named end replaces the end from the removal.
             next.cut = None;
-            if let Err(why) = next.end_on(new, begun) {
-                return Verdict::Refuse(why);
-            }
+        }
+        if (moves || new_end.is_some())
+            && let Err(why) = next.cover(start, new_end.unwrap_or(next.until), begun)
+        {
+            return Verdict::Refuse(why);
         }
         if let Some(again) = again.filter(|again| *again > end) {
             let mut whole: Vec<Stretch> = Vec::new();
@@ -411,7 +427,6 @@ impl Model {
         if matches!(rest.items, Patch::Clear) && product.ever.len() > newest.items.len() {
             return Verdict::Skip("P11: a line item that comes back");
         }
-        let mut doubt = None;
         // Quantities have their own dates.
         for (id, list) in quantities_of(&rest) {
             let known = |stretch: &Stretch| stretch.terms.items.iter().find(|item| item.id == id).map(|item| item.charge.clone());
@@ -422,37 +437,12 @@ impl Model {
             }
             set_quantities(&mut next, id, |steps| replaced(steps, list));
         }
-        let first = next.first_day().expect("the product bills");
-        if let Some(start) = element.start.filter(|start| *start != product.start()) {
-            if facts.begun.contains(&product.no) {
-                return Verdict::Refuse("already_started");
-            }
-            if product.cut.is_some() || start >= next.whole[0].to || is_dated(&rest, same_set) || new_end.is_some() {
-                return Verdict::Skip("a first day that moves together with other things");
-            }
-            if facts.maybe_begun.contains(&product.no) {
-                doubt = Some("has it begun?");
-            }
-            next.whole[0].from = start;
-            for stretch in &mut next.whole {
-                let mut terms = Terms { start, ..(*stretch.terms).clone() };
-                terms.count_anew();
-                if terms.end <= start {
-                    return Verdict::Refuse("ends before it starts");
-                }
-                if let Err(why) = terms.check_issue_day() {
-                    return Verdict::Refuse(why);
-                }
-                stretch.terms = Rc::new(terms);
-            }
-            next.count_periods();
-            return doubt.map_or(Verdict::Take(next.clone()), |why| Verdict::May(why, next));
-        }
+        let Some(first) = next.first_day() else { return Verdict::Skip("a product that never bills") };
         let carries = product.periods.iter().any(|period| period.terms.payment_time == PaymentTime::DuringUse);
         if put_back && carries && facts.begun.contains(&product.no) {
             doubt = Some("L10: usage of a product that is put back");
         }
-        if !is_dated(&rest, same_set) && new_end.is_none() {
+        if !is_dated(&rest, same_set) && new_end.is_none() && !moves {
             let splits = |day: Date| next.period_at(day).is_some_and(|period| period.start != day);
             return match request.since {
                 From::Day(day) if splits(day) && element.items.is_named() => {
@@ -461,16 +451,19 @@ impl Model {
                 _ => doubt.map_or(Verdict::Take(next.clone()), |why| Verdict::May(why, next)),
             };
         }
+        let last_end = next.end().unwrap_or(first);
         let from = match request.since {
-            _ if !is_dated(&rest, same_set) => next.end().unwrap_or(first),
-            From::Next if today < first => first,
-            From::Current if today < first => first,
-            From::Next => next.next_start(today).unwrap_or_else(|| next.end().expect("the product bills")),
-            From::Current => match next.period_at(today) {
+            _ if !is_dated(&rest, same_set) => last_end,
+            From::Next | From::Current if today < first || product.first_day().is_some_and(|first| today < first) => Date::MIN,
+            From::Next => next.next_start(today).unwrap_or(last_end),
+            // The current period begins on the same day under an earlier end.
+            From::Current => match base.period_at(today).or(next.period_at(today)) {
                 Some(period) => period.start,
-                None => next.next_start(today).unwrap_or_else(|| next.end().expect("the product bills")),
+                None => next.next_start(today).unwrap_or(last_end),
             },
-            From::Day(day) if day <= first => first,
+            // The terms of the first day move with it.
+            From::Day(day) if day <= first => Date::MIN,
+            From::Day(day) if day >= last_end => day,
             From::Day(day) => match next.period_at(day) {
                 Some(period) if period.start == day => day,
                 Some(_) if splits_by_name(&next) => return Verdict::Skip("stretches that only differ in what they state"),
@@ -485,14 +478,13 @@ impl Model {
                     return Verdict::May("not_a_period_start, and nothing changes", next);
                 }
                 Some(_) => return Verdict::Refuse("not_a_period_start"),
-                None if next.end() == Some(day) => day,
-                None => return Verdict::Skip("a change after the end or in a gap"),
+                None => return Verdict::Skip("a change in a gap"),
             },
         };
-        let last_end = next.end().unwrap_or(first);
-        if is_dated(&rest, same_set) && from == last_end {
+        let from = if from <= first { Date::MIN } else { from };
+        if is_dated(&rest, same_set) && from >= last_end {
             // No billed day is left that the edit could change.
-            return Verdict::May("a change after the last period", next);
+            return self.without_days(next, &rest, same_set, doubt);
         }
         let mut stretches = Vec::new();
         for stretch in &next.whole {
@@ -524,7 +516,8 @@ impl Model {
         // The structure of documents changes only from a period without an issued document. A restored period may also count,
         // because its document is issued.
         let structure_at = |product: &Product, day: Date| {
-            let stretch = product.whole.iter().find(|stretch| stretch.from <= day && day < stretch.to);
+            let applied = product.applied();
+            let stretch = applied.iter().find(|stretch| stretch.from <= day && day < stretch.to);
             stretch.map(|stretch| stretch.terms.structure())
         };
         let issued = facts.issued.iter().filter(|(no, _)| *no == product.no).map(|(_, start)| *start);
@@ -559,6 +552,18 @@ impl Model {
         }
     }
 
+    /// Returns the verdict on an edit that would hold after a product's last day. An edit changes every field that it names, or
+    /// is refused.
+    fn without_days(&self, product: Product, rest: &Element, same_set: bool, doubt: Option<&'static str>) -> Verdict<Product> {
+        let newest = Rc::clone(product.newest());
+        match newest.with(rest, same_set, &self.catalog) {
+            Err(why) => Verdict::Refuse(why),
+            Ok(terms) if terms == *newest => doubt.map_or(Verdict::Take(product.clone()), |why| Verdict::May(why, product)),
+            Ok(terms) if terms.shows_as(&newest) => Verdict::May("an edit without effect after the last day", product),
+            Ok(_) => Verdict::Refuse("product_over"),
+        }
+    }
+
     /// Returns whether an element changes no billed value from a day on.
     fn changes_nothing(&self, product: &Product, rest: &Element, same_set: bool, from: Date) -> bool {
         product
@@ -570,7 +575,8 @@ impl Model {
 
     /// Returns whether an element changes no billed value in the terms of a day.
     fn begins_later(&self, product: &Product, rest: &Element, same_set: bool, day: Date) -> bool {
-        let of_day = product.whole.iter().find(|stretch| stretch.from < day && day < stretch.to);
+        let applied = product.applied();
+        let of_day = applied.iter().find(|stretch| stretch.from < day && day < stretch.to);
         of_day.is_some_and(|stretch| {
             stretch.terms.with(rest, same_set, &self.catalog).is_ok_and(|terms| terms.shows_as(&stretch.terms))
         })

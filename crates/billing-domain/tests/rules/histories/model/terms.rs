@@ -39,7 +39,7 @@ pub(crate) struct Terms {
     pub(crate) discount: Option<Rate>,
 }
 
-/// The days on which one set of terms applies. `to` is the day after the last day.
+/// The days for which one set of terms is agreed, or on which they apply. `to` is the day after the last day.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stretch {
     pub(crate) from: Date,
@@ -127,17 +127,17 @@ impl Terms {
         self.months().is_none()
     }
 
-    /// Returns these terms with another end. If the product has `begun`, the boundaries stay, and a one-time product ends no
-    /// later than its first end.
-    pub(crate) fn ending(&self, end: Date, begun: bool) -> Result<Self, Refused> {
-        if end <= self.start {
+    /// Returns these terms with another start and end. If the product has `begun`, the boundaries stay, and a one-time product
+    /// ends no later than its first end.
+    pub(crate) fn over(&self, start: Date, end: Date, begun: bool) -> Result<Self, Refused> {
+        if end <= start {
             return Err("ends before it starts");
         }
         if begun {
             let end = if self.is_one_time() { end.min(self.anchor) } else { end };
-            return Ok(Self { end, ..self.clone() });
+            return Ok(Self { start, end, ..self.clone() });
         }
-        let mut anew = Self { end, ..self.clone() };
+        let mut anew = Self { start, end, ..self.clone() };
         anew.count_anew();
         anew.check_issue_day()?;
         Ok(anew)
@@ -385,11 +385,38 @@ impl Product {
         product
     }
 
+    /// Returns the stretches on the days on which they apply. A change holds from the first period that begins on or after its
+    /// agreed day, counted in the periods before the change.
+    pub(crate) fn applied(&self) -> Vec<Stretch> {
+        let mut applied: Vec<Stretch> = Vec::new();
+        let mut agreed_to = None;
+        for stretch in &self.whole {
+            let from = match applied.last_mut() {
+                Some(before) if agreed_to == Some(stretch.from) => {
+                    let whole = before.terms.whole_periods(before.from, stretch.from).pop();
+                    let waits = stretch.from > before.from;
+                    before.to = whole.filter(|_| waits).map_or(before.from, |whole| whole.1);
+                    before.to
+                }
+                _ => {
+                    // A gap begins on its own day.
+                    let gap = agreed_to.unwrap_or(Date::MAX);
+                    applied.iter_mut().for_each(|before| before.to = before.to.min(gap));
+                    stretch.from.max(self.start())
+                }
+            };
+            agreed_to = Some(stretch.to);
+            applied.push(Stretch { from, ..stretch.clone() });
+        }
+        applied.retain(|stretch| stretch.from < stretch.to);
+        applied
+    }
+
     /// Returns the billed stretches: those before the end and the cut.
-    pub(crate) fn plan(&self) -> impl Iterator<Item = Stretch> + '_ {
+    pub(crate) fn plan(&self) -> impl Iterator<Item = Stretch> {
         let until = self.cut.map_or(self.until, |(day, _)| day.min(self.until));
-        let clip = move |stretch: &Stretch| Stretch { to: stretch.to.min(until), ..stretch.clone() };
-        self.whole.iter().map(clip).filter(|stretch| stretch.from < stretch.to)
+        let clip = move |stretch: Stretch| Stretch { to: stretch.to.min(until), ..stretch };
+        self.applied().into_iter().map(clip).filter(|stretch| stretch.from < stretch.to)
     }
 
     /// Lists every period of every stretch.
@@ -411,13 +438,17 @@ impl Product {
         self.periods = Rc::new(periods);
     }
 
-    /// Changes the end, which takes effect on its own day. Terms that are planned for later stay planned.
-    pub(crate) fn end_on(&mut self, end: Date, begun: bool) -> Result<(), Refused> {
+    /// Changes the start and the end, which take effect on their own days. Terms that are planned for later stay planned for
+    /// their agreed days.
+    pub(crate) fn cover(&mut self, start: Date, end: Date, begun: bool) -> Result<(), Refused> {
         for stretch in &mut self.whole {
-            stretch.terms = Rc::new(stretch.terms.ending(end, begun)?);
+            stretch.terms = Rc::new(stretch.terms.over(start, end, begun)?);
         }
-        self.until = end;
-        self.untils.push(end);
+        self.whole[0].from = self.whole[0].from.min(start);
+        if self.until != end {
+            self.until = end;
+            self.untils.push(end);
+        }
         self.count_periods();
         Ok(())
     }
