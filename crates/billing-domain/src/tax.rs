@@ -143,14 +143,20 @@ impl DefaultTaxes {
     }
 
     /// Returns the default taxes with another tax in force from a day. The new tax replaces those from that day or later. Without a
-    /// day, it is in force from today, or without a start if no tax is in force today (billing rules 7).
+    /// day, it is in force from today, or without a start if no tax was ever set (billing rules 7).
+    ///
+    /// So the tax of a day changes only by a start on or before that day.
     #[must_use]
     pub fn with(&self, stated: StatedTax, from: Option<NaiveDate>, today: NaiveDate) -> Self {
-        let from = from.or_else(|| (!self.on(today).is_empty()).then_some(today));
-        let is_before = |tax: &&DatedTax| from.is_some_and(|from| tax.from.is_none_or(|other| other < from));
+        if self.0.is_empty() {
+            return if stated.is_empty() { Self::default() } else { Self(vec![DatedTax { from, stated }]) };
+        }
+        let from = from.unwrap_or(today);
+        let is_before = |tax: &&DatedTax| tax.from.is_none_or(|other| other < from);
         let mut kept: Vec<DatedTax> = self.0.iter().filter(is_before).cloned().collect();
-        if kept.last().map(|last| &last.stated).unwrap_or(&StatedTax::default()) != &stated {
-            kept.push(DatedTax { from, stated });
+        // An empty tax is kept at the start, too: it says that a tax was set before.
+        if kept.last().is_none_or(|last| last.stated != stated) {
+            kept.push(DatedTax { from: Some(from), stated });
         }
         Self(kept)
     }

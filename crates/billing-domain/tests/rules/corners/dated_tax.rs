@@ -134,3 +134,13 @@ fn a_child_bills_what_was_credited_at_the_tax_of_the_credit() {
     book.event("2027-01-10", "1000");
     assert_eq!(book.taxes("INV-3"), ["16 S 15.00 2.40", "19 S 85.00 16.15"], "{}", book.dump());
 }
+
+/// Rules 7: a default that is set after a pause changes no earlier day.
+#[test]
+fn a_default_after_a_pause_leaves_the_days_before_alone() {
+    let mut book = taxed(PaymentTime::AfterUse);
+    book.go_to("2027-02-05").pause_customer_tax();
+    book.go_to("2027-02-20").edit_customer_tax("7", TaxBasis::default());
+    book.run_on(["2027-02-21", "2027-03-01"]);
+    assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 107.00 ISSUED"], "January keeps 19 %");
+}

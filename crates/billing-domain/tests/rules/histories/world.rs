@@ -17,6 +17,7 @@ use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, 
 use billing_domain::matching::{EventFacts, match_changed_event, match_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
+use billing_domain::tax::DefaultTaxes;
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use uuid::Uuid;
 
@@ -253,7 +254,9 @@ impl World {
                 let today = service_date(zone, self.now);
                 let mut taxes = present.taxes.clone();
                 if let Some((tax, from)) = tax {
-                    taxes = Model::with_tax(&taxes, tax, from.map(|from| self.model.date(from, self.now)), today);
+                    let theirs = convert::entities(&self.model.catalog).swap_remove(*entity).profile.taxes;
+                    let from = from.map(|from| self.model.date(from, self.now));
+                    taxes = default_taxes(&taxes, &theirs, (tax, from), today)?;
                 }
                 let wanted = EntitySpec {
                     zone,
@@ -283,7 +286,8 @@ impl World {
                 if let Some((tax, from)) = tax {
                     let today = service_date(self.model.zone(self.model.catalog.default_entity), self.now);
                     let from = from.map(|from| self.model.date(from, self.now));
-                    let taxes = Model::with_tax(&self.model.catalog.customer.taxes, tax, from, today);
+                    let theirs = self.book.customer.profile.taxes.clone();
+                    let taxes = default_taxes(&self.model.catalog.customer.taxes, &theirs, (tax, from), today)?;
                     self.model.catalog.customer.taxes = taxes;
                 }
                 self.model.catalog.customer.net_terms = *net_terms;
@@ -1173,6 +1177,24 @@ impl World {
             head.kind, head.purpose, document.status, head.period, head.parts, head.created_at
         )
     }
+}
+
+/// Returns default taxes with another tax. The domain must have the same tax in force on each day.
+fn default_taxes(
+    taxes: &TaxSpecs,
+    theirs: &DefaultTaxes,
+    (tax, from): (&TaxSpec, Option<Date>),
+    today: Date,
+) -> Checked<TaxSpecs> {
+    let (next, theirs) = (Model::with_tax(taxes, tax, from, today), theirs.with(convert::stated_tax(tax), from, today));
+    let days = taxes.iter().chain(&next).filter_map(|(from, _)| *from).flat_map(|day| [plus(day, -1), day]);
+    for day in days.chain([plus(today, -1), today]) {
+        let (expected, is) = (convert::stated_tax(&Model::default_tax(&next, day)), theirs.on(day));
+        if is != expected {
+            return Err(format!("{tax:?} from {from:?}, set on {today} after {taxes:?}, is {is:?} on {day}, not {expected:?}"));
+        }
+    }
+    Ok(next)
 }
 
 /// Returns the slot of a regular document, or `None` for other documents.

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 use billing_domain::calendar::Timestamp;
 
-use self::calendar::{Date, service_date};
-use self::terms::{Product, Terms};
+use self::calendar::{Date, plus, service_date};
+use self::terms::{Period, Product, Terms};
 use crate::histories::spec::{Catalog, Category, Element, Rate, TaxSpec, TaxSpecs};
 pub(crate) use amend::{Facts, LastDay, QuantityRequest};
 pub(crate) use dues::{Part, Slot, With};
@@ -225,7 +225,7 @@ impl Model {
     }
 
     /// Returns the default tax in force on a day.
-    fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
+    pub(crate) fn default_tax(taxes: &TaxSpecs, day: Date) -> TaxSpec {
         let in_force = taxes.iter().rfind(|(from, _)| from.is_none_or(|from| from <= day));
         in_force.map(|(_, tax)| tax.clone()).unwrap_or_default()
     }
@@ -239,18 +239,24 @@ impl Model {
         (rate, category)
     }
 
-    /// Adds a default tax from a day on (billing rules 7). Without a day, it applies from today, or from the beginning if no
-    /// default is in force.
+    /// Adds a default tax from a day on (billing rules 7). Without a day, it applies from today, or from the beginning if none was
+    /// ever set.
     pub(crate) fn with_tax(taxes: &TaxSpecs, tax: &TaxSpec, from: Option<Date>, today: Date) -> TaxSpecs {
-        let from = from.or((Self::default_tax(taxes, today) != TaxSpec::default()).then_some(today));
-        let earlier = |other: &Option<Date>| match (*other, from) {
-            (None, Some(_)) => true,
-            (Some(other), Some(from)) => other < from,
-            (_, None) => false,
-        };
-        let mut kept: TaxSpecs = taxes.iter().filter(|(other, _)| earlier(other)).cloned().collect();
-        kept.push((from, tax.clone()));
-        kept
+        if taxes.is_empty() {
+            return if *tax == TaxSpec::default() { Vec::new() } else { vec![(from, tax.clone())] };
+        }
+        let from = from.unwrap_or(today);
+        let earlier = taxes.iter().filter(|(other, _)| other.is_none_or(|other| other < from));
+        earlier.cloned().chain([(Some(from), tax.clone())]).collect()
+    }
+
+    /// Returns the day whose default tax applies to a line of a period that is issued on a day (billing rules 7). A charge above
+    /// zero is a supply of its own day.
+    pub(crate) fn taxed_on(&self, item: Option<&str>, period: &Period, issued: Date) -> Date {
+        let is_supply =
+            |charge: &&Charge| item == Some(&charge.id) && charge.price > 0 && !charge.deleted && period.contains(charge.day);
+        let supplied = self.charges.iter().find(is_supply).map_or(plus(period.end, -1), |charge| charge.day);
+        issued.min(supplied)
     }
 
     /// Returns whether an entity's documents may lack required information. Such documents wait.
