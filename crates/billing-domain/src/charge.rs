@@ -11,7 +11,7 @@ use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
 use crate::decimal::exact_mul;
 use crate::document::lines::BillWith;
-use crate::money::{AmountOutOfRange, Currency, Money, SignedPrice};
+use crate::money::{AmountOutOfRange, Currency, Money, Price, SignedPrice};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{ChargeRef, ContractRef, CustomerId, LineItemId, PricingRef, ProductNo};
@@ -149,6 +149,12 @@ impl Charges {
     /// Returns the charge of a line item, deleted or not.
     pub fn of_line(&self, line_item_id: Option<&LineItemId>) -> Option<&Charge> {
         line_item_id.filter(|id| id.is_of_charge()).and_then(|id| self.0.get(id))
+    }
+
+    /// Returns the charge of a line item if the charge is above zero. Such a charge is a supply of its own; a charge below zero
+    /// corrects its period (billing rules 7).
+    pub fn supply_of(&self, line_item_id: Option<&LineItemId>) -> Option<&Charge> {
+        self.of_line(line_item_id).filter(|charge| charge.unit_price > SignedPrice::from(Price::ZERO))
     }
 
     /// Returns the name of the charge of a line item.

@@ -610,6 +610,7 @@ impl ContractBook {
             product.period_from(period.start()).ok_or_else(|| Refusal::Broken("a period of another contract".to_owned()))
         };
         let own = find(&part.own)?;
+        let issue_day = self.issue_day_of(part, issued_at)?;
         let mut by_rates: Vec<RatedLines<'_>> = Vec::new();
         let accounts = if part.fixed == part.usage {
             vec![(part.fixed, &[BillWith::Fixed, BillWith::Usage][..])]
@@ -620,14 +621,13 @@ impl ContractBook {
             let Some(period) = period else { continue };
             let period = find(&period)?;
             let open: Vec<BillWith> = withs.iter().copied().filter(|with| !self.is_billed(&period, *with)).collect();
-            let day = self.taxed_on(part, &period, issued_at)?;
             let unbilled = self.unbilled(&period, &self.price_of(&period)?, false)?;
             for unbilled in unbilled.lines.into_iter().filter(|unbilled| open.contains(&unbilled.line.bill_with)) {
                 let amount = unbilled.rest()?;
                 if unbilled.is_unpriced && amount.minor() == 0 {
                     continue;
                 }
-                let (rates, has_default_tax) = self.rates_on(unbilled.line.line_item_id.as_ref(), period.terms, day)?;
+                let (rates, has_default_tax) = self.rates_on(unbilled.line.line_item_id.as_ref(), &period, issue_day)?;
                 let line = DocumentLine { amount, has_default_tax, ..unbilled.line };
                 match by_rates.iter_mut().find(|rated| rated.rates == rates) {
                     Some(rated) => rated.lines.push(line),
@@ -636,26 +636,19 @@ impl ContractBook {
             }
         }
         if by_rates.is_empty() {
-            let (rates, _) = self.rates_on(None, own.terms, self.taxed_on(part, &own, issued_at)?)?;
+            let (rates, _) = self.rates_on(None, &own, issue_day)?;
             by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, lines: Vec::new() });
         }
         Ok(by_rates)
     }
 
-    /// Returns the day whose default tax applies to a period's lines on a part's document. It is the day of issue, or the last
-    /// day of the service period if that is earlier (billing rules 7). A draft is expected to be issued when it is due.
-    fn taxed_on(
-        &self,
-        part: &ProductPart<'_>,
-        period: &ProductPeriod<'_>,
-        issued_at: Option<Timestamp>,
-    ) -> Result<NaiveDate, Refusal> {
+    /// Returns the service date on which a part's document is issued. A draft is expected to be issued when it is due.
+    fn issue_day_of(&self, part: &ProductPart<'_>, issued_at: Option<Timestamp>) -> Result<NaiveDate, Refusal> {
         let issued_at = match issued_at {
             Some(at) => at,
             None => self.as_of.into_iter().fold(self.due_at(part)?, Timestamp::max),
         };
-        let issue_day = self.today(part.own.terms, issued_at)?;
-        Ok(issue_day.min(period.days().last_day()))
+        self.today(part.own.terms, issued_at)
     }
 
     /// Returns the lines of a period's price with the current usage.
@@ -663,17 +656,23 @@ impl ContractBook {
         lines_of_period(&self.contract, period, &self.usage, &self.charges)
     }
 
-    /// Returns the discount and tax of a line under the default taxes of a day, and whether the tax follows a default. A charge
-    /// that isn't discountable has no discount (billing rules 5, 7).
+    /// Returns the discount and tax of a line of a period on a document that is issued on a day, and whether the tax follows a
+    /// default. A charge that isn't discountable has no discount (billing rules 5, 7).
+    ///
+    /// A default tax is the one in force on the day of issue, or on the last day of the service period if that is earlier. A
+    /// charge above zero is a supply of its own, so its date replaces the last day.
     pub(super) fn rates_on(
         &self,
         line_item: Option<&LineItemId>,
-        terms: &ProductTerms,
-        day: NaiveDate,
+        period: &ProductPeriod<'_>,
+        issue_day: NaiveDate,
     ) -> Result<(DiscountAndTax, bool), Refusal> {
-        let stated = terms.stated_tax();
-        let rates = DiscountAndTax { discount: self.discount_of(line_item, terms), tax: self.treatment_on(terms, day)? };
-        Ok((rates, !stated.is_complete()))
+        let terms = period.terms;
+        let of_charge = self.charges.supply_of(line_item).filter(|charge| period.days().contains(charge.date));
+        let supplied_on = of_charge.map_or(period.days().last_day(), |charge| charge.date);
+        let tax = self.treatment_on(terms, issue_day.min(supplied_on))?;
+        let rates = DiscountAndTax { discount: self.discount_of(line_item, terms), tax };
+        Ok((rates, !terms.stated_tax().is_complete()))
     }
 
     /// Returns the discount of a line in percent.

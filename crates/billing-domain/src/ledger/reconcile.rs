@@ -132,7 +132,8 @@ impl ContractBook {
     /// Returns whether a billed amount of a period has the discount and tax in force. If `is_strict` is set, a tax that the
     /// contract stated and now leaves to a default must be the tax in force.
     fn is_right(&self, period: &ProductPeriod<'_>, billed: &BilledKey, is_strict: bool) -> Result<bool, Refusal> {
-        let is_in_force = || Ok::<_, Refusal>(billed.rates.tax == self.treatment_now(period)?);
+        let is_in_force =
+            || Ok::<_, Refusal>(billed.rates.tax == self.rates_now(billed.line.line_item_id.as_ref(), period)?.0.tax);
         Ok(self.has_current_rates(billed, period.terms) && (!is_strict || billed.has_default_tax || is_in_force()?))
     }
 
@@ -197,13 +198,6 @@ impl ContractBook {
             self.put(Entry::Redrawn(Box::new(head)))?;
         }
         Ok(())
-    }
-
-    /// Returns the tax in force on the last day of a service period, or today if that is earlier.
-    fn treatment_now(&self, period: &ProductPeriod<'_>) -> Result<TaxTreatment, Refusal> {
-        let today = self.as_of().map(|now| self.today(period.terms, now)).transpose()?;
-        let last = period.days().last_day();
-        self.treatment_on(period.terms, today.map_or(last, |today| today.min(last)))
     }
 
     /// Returns the corrections of a service period for items billed with `with` (billing rules 5):
@@ -301,6 +295,9 @@ impl ContractBook {
     /// Returns the lines on which an adjustment bills an amount, one for each tax (billing rules 5). A tax stated by the
     /// contract applies. Otherwise the amount is divided over the taxes at which the service period was billed, in proportion
     /// to the billed amounts. If the period has no billed amount, the tax in force applies.
+    ///
+    /// Charges above zero are supplies of their own: such a charge keeps the taxes at which it was billed itself, and its taxes
+    /// aren't those of the period.
     fn spread(
         &self,
         (period, service_period): (&ProductPeriod<'_>, Period),
@@ -337,9 +334,16 @@ impl ContractBook {
             stands.values_mut().for_each(|sum| *sum = sum.abs());
             stands
         };
+        let is_supply = |line: &LineKey| self.charges().supply_of(line.line_item_id.as_ref()).is_some();
+        let is_charge = self.charges().of_line(key.line_item_id.as_ref()).is_some();
         let same_line = |other: &LineKey| other == key;
-        let same_account = |other: &LineKey| other.bill_with == key.bill_with;
-        let choices: [&dyn Fn(&LineKey) -> bool; 3] = [&same_line, &same_account, &|_| true];
+        let of_period = |other: &LineKey| !(is_supply(other) || is_charge && other == key);
+        let same_account = |other: &LineKey| other.bill_with == key.bill_with && of_period(other);
+        let choices: &[&dyn Fn(&LineKey) -> bool] = match (is_supply(key), is_charge) {
+            (true, _) => &[&same_line],
+            (false, true) => &[&same_account, &of_period],
+            (false, false) => &[&same_line, &same_account, &of_period],
+        };
         for fits in choices {
             let stands = stands(fits);
             if !stands.is_empty() {
@@ -351,10 +355,12 @@ impl ContractBook {
         let on_family = self.lines().filter(|(document_ref, _)| self.family_of(*document_ref) == Some(family));
         let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
             let is_of_period = (line.key.product_no, line.key.period_start) == (period.product_no, period.start());
-            is_of_period && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
+            let is_alike = if is_supply(key) { line.key == *key } else { !is_supply(&line.key) };
+            is_of_period && is_alike && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
         });
         let tax = of_nothing.map(|line| line.rates.tax.clone());
-        Ok(vec![at(tax.map_or_else(|| self.treatment_now(period), Ok)?, true, minor)])
+        let now = || Ok::<_, Refusal>(self.rates_now(key.line_item_id.as_ref(), period)?.0.tax);
+        Ok(vec![at(tax.map_or_else(now, Ok)?, true, minor)])
     }
 
     /// Returns the differences of a step of the incremental price, for a line that documents other than the period's own bill.
@@ -403,14 +409,15 @@ impl ContractBook {
         Ok(self.spread((period, period.days()), key, family, amount, false)?.swap_remove(0))
     }
 
-    /// Returns the discount and tax now in force for a line of a period, and whether the tax follows a default.
+    /// Returns the discount and tax for a line of a period on a document that is issued now, and whether the tax follows a
+    /// default.
     pub(super) fn rates_now(
         &self,
         line_item: Option<&LineItemId>,
         period: &ProductPeriod<'_>,
     ) -> Result<(DiscountAndTax, bool), Refusal> {
-        let rates = DiscountAndTax { discount: self.discount_of(line_item, period.terms), tax: self.treatment_now(period)? };
-        Ok((rates, !period.terms.stated_tax().is_complete()))
+        let today = self.as_of().map(|now| self.today(period.terms, now)).transpose()?;
+        self.rates_on(line_item, period, today.unwrap_or(NaiveDate::MAX))
     }
 
     /// Returns the family whose children bill the usage of a period whose own document is open. Returns `None` if no child

@@ -1,7 +1,7 @@
 //! Tests that negative charges credit no more than is billed (billing rules 9).
 
 use billing_domain::tax::TaxBasis;
-use billing_testkit::fixtures::{fixed, per_unit, pricing};
+use billing_testkit::fixtures::{date, fixed, per_unit, pricing};
 
 use super::book::{Book, Setup, code};
 
@@ -70,4 +70,57 @@ fn charges_below_zero_count_oldest_first() {
     assert_eq!(book.billed(), "0.00");
     assert!(lines.contains(&"charge:first 2027-01-01 -60.00".to_owned()), "{lines:?}");
     assert!(lines.contains(&"charge:second 2027-01-01 -10.00".to_owned()), "{lines:?}");
+}
+
+/// Bills no fee from 15 January to 14 February and later. The default tax is 19 % until January and 16 % from February on.
+fn across_a_tax_change() -> Book {
+    let plan = pricing("plan", vec![fixed("fee", "50"), per_unit("calls", "1")]);
+    let mut book = Setup::new()
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| {
+            (product.billing_start_date, product.billing_end_date) = (date("2027-01-15"), date("2027-12-14"));
+        })
+        .create("2027-01-15");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-02-01");
+    book
+}
+
+/// Rules 7: a charge above zero is taxed by its own date. One below zero takes the period's treatment.
+#[test]
+fn a_charge_is_taxed_by_its_own_date() {
+    let mut book = across_a_tax_change();
+    book.charge("first", "2027-01-20", "1000", false).expect("a charge");
+    book.charge("less", "2027-01-20", "-10", false).expect("a credit");
+    book.run("2027-02-15").go_to("2027-02-20");
+    assert_eq!(book.taxes("INV-1"), ["16 S 40.00 6.40", "19 S 1000.00 190.00"]);
+    book.charge("late", "2027-01-20", "1000", true).expect("a late charge");
+    assert_eq!(book.taxes("DBT-1"), ["19 S 1000.00 190.00"]);
+    book.charge("later", "2027-02-03", "100", true).expect("a late charge");
+    assert_eq!(book.taxes("DBT-2"), ["16 S 100.00 16.00"]);
+    book.charge("credit", "2027-01-20", "-1000", true).expect("a credit");
+    assert_eq!(book.taxes("CRD-1"), ["16 S 1000.00 160.00"], "{}", book.dump());
+    // What a charge billed is reversed at its own tax, and a charge that goes below zero puts the period right.
+    book.edit_charge("late", "600").expect("an edit");
+    book.run("2027-02-21").go_to("2027-02-22");
+    assert_eq!(book.taxes("CRD-2"), ["19 S 400.00 76.00"]);
+    book.edit_charge("late", "-10").expect("an edit");
+    book.run("2027-02-23");
+    assert_eq!(book.taxes("CRD-3"), ["16 S 10.00 1.60", "19 S 600.00 114.00"]);
+}
+
+/// Rules 7: without anything else in the period, a credit takes the default of the period's last day.
+#[test]
+fn a_credit_of_a_charge_alone_takes_the_periods_treatment() {
+    let plan = pricing("plan", vec![per_unit("calls", "1")]);
+    let mut book = Setup::new()
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| {
+            (product.billing_start_date, product.billing_end_date) = (date("2027-01-15"), date("2027-12-14"));
+        })
+        .create("2027-01-15");
+    book.edit_customer_tax_from("16", TaxBasis::default(), "2027-02-01");
+    book.charge("first", "2027-01-20", "1000", false).expect("a charge");
+    book.run("2027-02-15").go_to("2027-02-20");
+    book.charge("credit", "2027-01-20", "-1000", true).expect("a credit");
+    assert_eq!(book.documents(), ["INV-1 1190.00 ISSUED", "CRD-1 1160.00 ISSUED of INV-1"]);
 }

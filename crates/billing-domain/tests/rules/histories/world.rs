@@ -195,8 +195,9 @@ impl World {
                     let is_opened =
                         |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
                     self.check_days(&document, &issued.content)?;
-                    // A child that waits for missing information has the tax of the day of its event.
-                    if document.head.purpose != Purpose::Usage || entries.iter().any(is_opened) {
+                    // A child that waits for missing information has the tax of the day of its event, and an adjustment that of
+                    // the days on which it was extended.
+                    if matches!(document.head.purpose, Purpose::Regular(_)) || entries.iter().any(is_opened) {
                         self.check_taxes(&document, &issued.content)?;
                     }
                 }
@@ -959,13 +960,25 @@ impl World {
     /// Checks the taxes of a document that bills something for the first time (billing rules 7). The tax is the one in force on
     /// the issue date, or on the last day of the service period if that day is earlier.
     fn check_taxes(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
-        if document.head.purpose == Purpose::Adjustment || document.head.kind == DocumentKind::Credit {
+        if document.head.kind == DocumentKind::Credit {
             return Ok(());
         }
+        // Of the lines of an adjustment, only a new charge is billed for the first time.
+        let is_adjustment = document.head.purpose == Purpose::Adjustment;
+        let is_first = |of: &BilledProduct, line: &DocumentLine| {
+            let key = line.key(of.product_no);
+            let before = self.frozen.iter().filter(|(other, _)| **other != document.head.document_ref);
+            let mut lines = before
+                .flat_map(|(_, content)| &content.products)
+                .flat_map(|product| product.lines.iter().map(|line| line.key(product.product_no)));
+            line.line_item_id.as_ref().is_some_and(|id| id.is_of_charge()) && !lines.any(|other| other == key)
+        };
         for product in &content.products {
-            for line in product.lines.iter().filter(|line| line.amount.minor() > 0) {
+            let first = product.lines.iter().filter(|line| !is_adjustment || is_first(product, line));
+            for line in first.filter(|line| line.amount.minor() > 0) {
                 let Some(period) = self.model.product(product.product_no.0).period_at(line.period_start) else { continue };
-                let day = service_date(self.zone_of(document), self.now).min(plus(period.end, -1));
+                let item = line.line_item_id.as_ref().map(|id| id.as_str());
+                let day = self.model.taxed_on(item, period, service_date(self.zone_of(document), self.now));
                 let expected = convert::treatment(self.model.treatment(&period.terms, day));
                 let is_reversal = || self.documented_at(product, line).map(|sum| sum <= 0);
                 if product.rates.tax != expected && !is_reversal()? {
