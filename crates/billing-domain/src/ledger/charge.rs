@@ -71,7 +71,8 @@ pub fn record(
 /// Changes a charge and returns it. An edit without changes creates no revision.
 ///
 /// # Errors
-/// Returns the errors of [`record`].
+/// Returns the errors of [`record`]. Returns [`Refusal::Conflict`] `charge_already_recorded` for a date in a period with another
+/// currency.
 pub fn change(
     book: &mut ContractBook,
     present: &Charge,
@@ -86,7 +87,15 @@ pub fn change(
     let contract = Arc::clone(&book.contract);
     let period = product_of(&contract, present.product_no)?.period_at(changed.date).ok_or(MatchRefusal::NoChargedProduct)?;
     let currency = period.terms.pricing.currency;
-    post_revision(book, Some(present), Charge { currency, ..changed }, occasion, supplies)
+    if currency != present.currency {
+        let detail = format!(
+            "the charge {} is recorded in {}, and the product bills {} in {currency}: choose a date in {}, or delete the charge \
+             and record another",
+            present.charge_ref, present.currency, changed.date, present.currency
+        );
+        return Err(Refusal::conflict("charge_already_recorded", detail));
+    }
+    post_revision(book, Some(present), changed, occasion, supplies)
 }
 
 /// Deletes a charge. Deleted charges aren't billed.

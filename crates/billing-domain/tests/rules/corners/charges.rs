@@ -1,9 +1,9 @@
 //! Tests that negative charges credit no more than is billed (billing rules 9).
 
 use billing_domain::tax::TaxBasis;
-use billing_testkit::fixtures::{date, fixed, per_unit, pricing};
+use billing_testkit::fixtures::{currency, date, fixed, per_unit, pricing};
 
-use super::book::{Book, Setup, code};
+use super::book::{Book, Setup, code, element, from};
 
 /// Records charges of 100.00 and −100.00 in a period without a fee, at 19 %.
 fn charged_and_given_back() -> Book {
@@ -123,4 +123,20 @@ fn a_credit_of_a_charge_alone_takes_the_periods_treatment() {
     book.run("2027-02-15").go_to("2027-02-20");
     book.charge("credit", "2027-01-20", "-1000", true).expect("a credit");
     assert_eq!(book.documents(), ["INV-1 1190.00 ISSUED", "CRD-1 1160.00 ISSUED of INV-1"]);
+}
+
+/// Rules 7: a charge never changes its currency. The product bills in another currency from February.
+#[test]
+fn a_charge_is_not_moved_to_a_period_in_another_currency() {
+    let plan = pricing("plan", vec![fixed("fee", "300")]);
+    let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
+    book.charge("c", "2027-01-20", "250.75", false).expect("a charge");
+    let mut yen = pricing("plan", vec![fixed("fee", "300")]);
+    yen.content.currency = currency("JPY");
+    book.edit_pricing(yen);
+    book.edit(from("2027-02-01"), vec![element("plan", |plan| plan.reprice = true)]).expect("an edit");
+    let before = book.documents();
+    assert_eq!(code(&book.move_charge("c", "2027-02-10").expect_err("another currency")), "charge_already_recorded");
+    assert_eq!(book.documents(), before);
+    book.move_charge("c", "2027-01-25").expect("the same currency");
 }

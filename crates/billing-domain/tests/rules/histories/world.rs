@@ -760,7 +760,8 @@ impl World {
     fn edit_charge(&mut self, index: usize, after: Charge, edit: ChargeEdit, issue: bool) -> Checked {
         let before = self.model.charges[index].clone();
         let currency = self.model.product(after.product).period_at(after.day).map(|period| period.terms.currency);
-        let after = currency.map(|currency| Charge { currency, ..after });
+        // A charge never changes its currency.
+        let after = Some(after).filter(|after| currency == Some(after.currency));
         let is_same = edit.applied_to(&self.theirs(index)) == self.theirs(index);
         let after = after.filter(|after| is_same || !self.model.takes_too_much(Some(&before), after));
         let (present, occasion) = (self.theirs(index), self.occasion(issue));
