@@ -23,8 +23,8 @@ use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
-    AtIssue, BookDocument, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument, Lifecycle,
-    LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement,
+    AtIssue, BookDocument, CONTENT_FORMAT, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument,
+    Lifecycle, LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement,
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::preview::{self, DocumentPreview};
@@ -66,6 +66,8 @@ pub struct DocumentView {
     pub period: Period,
     /// Whether the period is shorter than a whole one.
     pub is_partial_period: bool,
+    /// The format of the content.
+    pub format: u8,
     /// The issue and due dates. `None` if the document is not issued.
     pub issued: Option<IssueDates>,
     /// Lines and totals.
@@ -104,17 +106,6 @@ impl DocumentView {
             ((state, period, net_terms), (payment.clone(), parties.clone(), content), paper, owed)
         };
         said(self) == said(other)
-    }
-
-    /// Returns the version of the document's frozen format.
-    pub fn format(&self) -> u8 {
-        let mut lines = self.content.products.iter().flat_map(|product| &product.lines);
-        let is_explained = lines.all(|line| line.calculation.is_some()) && (self.issued.is_none() || self.at_issue.is_some());
-        match self.paper {
-            None => 1,
-            Some(_) if !is_explained => 2,
-            Some(_) => 3,
-        }
     }
 }
 
@@ -546,12 +537,12 @@ fn show_document(
     let applications = relatives.applications(head.document_ref);
     let write_offs =
         relatives.write_offs.iter().filter(|write_off| write_off.document_ref == head.document_ref).cloned().collect();
-    let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } = *issued;
+    let IssuedDocument { format, issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } = *issued;
     let said = DraftContent { parties, po_number, note, content, paper };
     let view = said_view(book, head, stands, settlement, opened, said)?;
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
-    Ok(DocumentView { issued: Some(dates), applications, write_offs, at_issue, ..view })
+    Ok(DocumentView { format, issued: Some(dates), applications, write_offs, at_issue, ..view })
 }
 
 /// Returns the content of a document that was not issued: a draft as of now, a voided draft as of its voiding.
@@ -580,6 +571,16 @@ fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftCon
     })
 }
 
+/// Returns the format of content that is not issued. Drafts voided by early releases lack legal particulars or calculations.
+fn unissued_format(said: &DraftContent) -> u8 {
+    let mut lines = said.content.products.iter().flat_map(|product| &product.lines);
+    match said.paper {
+        None => 1,
+        Some(_) if lines.any(|line| line.calculation.is_none()) => 2,
+        Some(_) => CONTENT_FORMAT,
+    }
+}
+
 fn said_view(
     book: &ContractBook,
     head: DocumentHead,
@@ -588,6 +589,7 @@ fn said_view(
     opened: Option<OpenedFields>,
     said: DraftContent,
 ) -> UseCaseResult<DocumentView> {
+    let format = unissued_format(&said);
     Ok(DocumentView {
         opened,
         kind: head.kind,
@@ -601,6 +603,7 @@ fn said_view(
         payment: head.payment,
         period: head.period,
         is_partial_period: head.is_partial_period,
+        format,
         issued: None,
         owed: settlement.owed(head.kind, standing, said.content.total)?,
         applications: Vec::new(),

@@ -225,9 +225,18 @@ pub enum Lifecycle {
     Uncollectible(Box<IssuedDocument>),
 }
 
+/// The format of the content that documents are frozen with now (billing rules 10). Content of older formats stays as it was
+/// frozen:
+/// - Format 1 has no legal particulars.
+/// - Format 2 has no calculations, and no amounts applied at the issue.
+/// - Format 3 has calculations that name documents that may not be issued.
+pub const CONTENT_FORMAT: u8 = 4;
+
 /// The permanent content of an issued document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedDocument {
+    /// The format of the content, [`CONTENT_FORMAT`] at the time of issue.
+    pub format: u8,
     /// The time of issue.
     pub issued_at: Timestamp,
     /// The entity's service date at the time of issue.

@@ -15,7 +15,8 @@ use crate::document::lines::{BillWith, DocumentLine, LedgerLine, negated};
 use crate::document::linking::{BillingSlot, ProductPart, SlotKind, part_for_usage, part_in, parts_of_period};
 use crate::document::totals::DocumentContent;
 use crate::document::{
-    AtIssue, BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Parties, Purpose, due_date,
+    AtIssue, BookDocument, CONTENT_FORMAT, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Parties, Purpose,
+    due_date,
 };
 use crate::einvoice;
 use crate::money::{Currency, Money};
@@ -727,6 +728,7 @@ fn freeze_as(
     }
     let requires_e_invoice = entity.profile.paper.e_invoice.required;
     let issued = IssuedDocument {
+        format: CONTENT_FORMAT,
         issued_at: now,
         issue_date,
         due_date: due_date(issue_date, head.net_terms),

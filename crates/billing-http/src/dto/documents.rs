@@ -163,9 +163,10 @@ answer! {
         /// Page size.
         paper_size: Option<PaperSizeWord> = paper.map(|paper| paper.size),
         /// Format of the frozen content. Format 1 lacks addresses, tax numbers, bank account, tax categories and codes;
-        /// format 2 has them. Format 3 also has the factors of each line's amount and what was due at the issue.
-        #[schema(minimum = 1, maximum = 3)]
-        format: u8 = view.format(),
+        /// format 2 has them. Format 3 also has the factors of each line's amount and what was due at the issue. From format 4
+        /// on, `previously` of an issued document names issued documents alone.
+        #[schema(minimum = 1, maximum = 4)]
+        format: u8 = view.format,
         /// Legally required fields that are missing, as JSON pointers such as `/customer/legal_name`. Entities whose
         /// `paper` is STRICT issue no document with missing fields.
         missing: Vec<String> = view.missing(),

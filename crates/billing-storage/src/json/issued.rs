@@ -1,7 +1,8 @@
 //! The exact bytes of an issued document's content: fixed key order, exact numbers as text, no floats. The bytes are
 //! hashed, so the output for issued documents must never change; a new shape gets a new format. Fields that older
 //! documents lack are omitted when empty. Format 1 has no [`LegalParticulars`], format 2 has them. Format 3 also has the
-//! calculation of each line and the amounts applied at the issue. Each format is written as it was read.
+//! calculation of each line and the amounts applied at the issue. In format 4, calculations distinguish amounts of issued
+//! documents from other amounts. Each format is written as it was read.
 
 use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
@@ -35,20 +36,10 @@ use super::terms::{QuantityStepMirror, period};
 use super::{column, list_of, option_of};
 use crate::text_value;
 
-/// Returns the format: 3 for content with the amounts applied at the issue, 2 for content with legal particulars, 1 for older
-/// content.
-const fn format_of(issued: &IssuedDocument) -> u32 {
-    match (&issued.at_issue, &issued.paper) {
-        (Some(_), _) => 3,
-        (None, Some(_)) => 2,
-        (None, None) => 1,
-    }
-}
-
 /// An issued document to be written: its head and its content.
 #[derive(Serialize)]
 pub(crate) struct FrozenRef<'a> {
-    format: u32,
+    format: u8,
     #[serde(with = "HeadMirror")]
     document: &'a DocumentHead,
     #[serde(with = "IssuedMirror")]
@@ -57,17 +48,31 @@ pub(crate) struct FrozenRef<'a> {
 
 impl<'a> FrozenRef<'a> {
     pub(crate) const fn new(document: &'a DocumentHead, issued: &'a IssuedDocument) -> Self {
-        Self { format: format_of(issued), document, issued }
+        Self { format: issued.format, document, issued }
     }
 }
 
 /// An issued document that was read.
 #[derive(Deserialize)]
+#[serde(from = "FrozenMirror")]
 pub(crate) struct Frozen {
-    #[serde(with = "HeadMirror")]
     pub(crate) document: DocumentHead,
-    #[serde(with = "IssuedMirror")]
     pub(crate) issued: IssuedDocument,
+}
+
+#[derive(Deserialize)]
+struct FrozenMirror {
+    format: u8,
+    #[serde(with = "HeadMirror")]
+    document: DocumentHead,
+    #[serde(with = "IssuedMirror")]
+    issued: IssuedDocument,
+}
+
+impl From<FrozenMirror> for Frozen {
+    fn from(FrozenMirror { format, document, issued }: FrozenMirror) -> Self {
+        Self { document, issued: IssuedDocument { format, ..issued } }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -155,6 +160,9 @@ list_of!(parts: ProductNo = "part");
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "IssuedDocument")]
 struct IssuedMirror {
+    /// Written before the document.
+    #[serde(skip)]
+    format: u8,
     #[serde(with = "text_value")]
     issued_at: Timestamp,
     #[serde(with = "text_value")]
@@ -484,11 +492,11 @@ list_of!(taxes: Tax = "tax");
 
 #[cfg(test)]
 mod tests {
-    use billing_domain::document::AppliedAtIssue;
     use billing_domain::document::calculation::{
         CalculatedTier, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled, Proration,
         QuantityShare,
     };
+    use billing_domain::document::{AppliedAtIssue, CONTENT_FORMAT};
     use billing_testkit::{FreshIds, fixtures};
     use sha2::{Digest as _, Sha256};
 
@@ -498,6 +506,8 @@ mod tests {
     const FORMAT_1: &str = include_str!("../../tests/storage/issued_format_1.json");
     /// A document issued by a release before format 3.
     const FORMAT_2: &str = include_str!("../../tests/storage/issued_format_2.json");
+    /// A document issued by a release before format 4.
+    const FORMAT_3: &str = include_str!("../../tests/storage/issued_format_3.json");
     const FORMAT_1_HASH: &str = "d89f76edcdcd0147890d959f986d913de13593fc07e44a361c8bf913f526d6bb";
 
     #[test]
@@ -531,7 +541,31 @@ mod tests {
     }
 
     #[test]
-    fn what_has_an_amount_due_says_format_3_with_every_factor_of_its_lines() {
+    fn format_3_is_read_as_it_was_written_and_printed_with_its_calculations() {
+        let Frozen { document, issued } = serde_json::from_str(FORMAT_3).expect("a document of format 3");
+        assert!(issued.content.adds_up());
+        assert_eq!(serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON"), FORMAT_3);
+        let steps_of = |line: &DocumentLine| -> Vec<String> {
+            let calculation = line.calculation.as_ref().expect("a calculation");
+            calculation.steps(line.amount.currency()).iter().map(|step| step.in_english("GB")).collect()
+        };
+        let steps: Vec<Vec<String>> = issued.content.products[0].lines.iter().map(steps_of).collect();
+        assert_eq!(
+            steps,
+            [
+                &[
+                    "2 × 19.60, 2026-09-01 to 2026-09-15, 15 of 30 days: 19.60",
+                    "3 × 19.60, 2026-09-16 to 2026-09-30, 15 of 30 days: 29.40",
+                ][..],
+                &["100 × 0.10 = 10", "150.5 × 0.05 = 7.525", "now 17.53, billed on UB-INV-2, UB-CRD-1 5.00, difference 12.53"],
+                &["1 GB × -10 = -10"],
+                &["minimum fee 90, 61.53 billed, 28.47 missing"],
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_issued_now_says_format_4_with_every_factor_of_its_lines() {
         let Frozen { document, mut issued } = serde_json::from_str(FORMAT_2).expect("a document of format 2");
         let decimal = |text: &str| Some(Decimal::from_str_exact(text).expect("a decimal"));
         let (price, quantity) = (fixtures::price, fixtures::quantity);
@@ -583,13 +617,14 @@ mod tests {
         issued.content.products[0].lines[0].calculation = Some(Box::new(every_factor));
         issued.content.products[0].lines[1].calculation = Some(Box::default());
         let applied = AppliedAtIssue { document_number: number, amount: fixtures::cents(568) };
+        issued.format = CONTENT_FORMAT;
         issued.at_issue = Some(AtIssue::new(issued.content.total, vec![applied]).expect("a small amount"));
         let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");
         let end = r#","at_issue":{"applied":[{"document_number":"UB-CRD-1","amount":"5.68 EUR"}],"due":"80.00 EUR"}}}"#;
-        assert!(written.starts_with(r#"{"format":3,"#) && written.ends_with(end), "{written}");
+        assert!(written.starts_with(r#"{"format":4,"#) && written.ends_with(end), "{written}");
         assert!(written.contains(r#""calculation":{"usage_quantity":"150.5","included_quantity":"10","#), "{written}");
         assert!(written.contains(r#""calculation":{}"#), "{written}");
-        let read: Frozen = serde_json::from_str(&written).expect("a document of format 3");
+        let read: Frozen = serde_json::from_str(&written).expect("a document of format 4");
         assert_eq!((read.document, read.issued), (document, issued));
     }
 
@@ -597,7 +632,7 @@ mod tests {
     fn what_has_a_paper_says_format_2_and_all_that_format_1_said() {
         let Frozen { document, mut issued } = serde_json::from_str(FORMAT_1).expect("a document of format 1");
         let (customer, entity) = (fixtures::customer(&FreshIds, "c"), fixtures::entity("e"));
-        issued.paper = fixtures::paper(&customer, &entity);
+        (issued.paper, issued.format) = (fixtures::paper(&customer, &entity), 2);
         let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");
         let (one, two) = (FORMAT_1.trim_end_matches("}}"), written.replace(r#"{"format":2,"#, r#"{"format":1,"#));
         assert!(two.starts_with(one) && two.contains(r#","paper":{"customer":{},"#), "{two}");

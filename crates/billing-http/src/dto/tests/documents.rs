@@ -10,7 +10,8 @@ use billing_domain::document::lines::{DiscountAndTax, FamilySums};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_key};
 use billing_domain::document::{
-    AppliedAtIssue, AtIssue, DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose, Settlement,
+    AppliedAtIssue, AtIssue, CONTENT_FORMAT, DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose,
+    Settlement,
 };
 use billing_domain::money::{AmountOutOfRange, Currency, Money};
 use billing_domain::party::NetTerms;
@@ -94,6 +95,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         payment: fixtures::full_payment(),
         period: fixtures::period("2026-01-01", "2026-01-31"),
         is_partial_period: false,
+        format: CONTENT_FORMAT,
         issued: None,
         settlement: Settlement::none(currency),
         owed: OutstandingAmounts { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
@@ -310,7 +312,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "footer": null,
       "language": "en",
       "paper_size": "A4",
-      "format": 3,
+      "format": 4,
       "missing": [
         "/customer/legal_name",
         "/customer/address",
@@ -465,7 +467,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       "footer": null,
       "language": "en",
       "paper_size": "A4",
-      "format": 3,
+      "format": 4,
       "missing": [
         "/customer/legal_name",
         "/customer/address",
