@@ -7,6 +7,7 @@ mod corrections;
 mod dated_tax;
 mod ends;
 mod limits;
+mod lines;
 mod moved_plans;
 mod once;
 mod order;

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::document::calculation::{CalculatedTier, PackageCalculation};
-use billing_domain::document::lines::{BillWith, DocumentLine};
-use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::calculation::{CalculatedTier, MAX_NAMED_DOCUMENTS, PackageCalculation};
+use billing_domain::document::lines::{BillWith, DocumentLine, LineKey};
+use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
+use billing_domain::ledger::UnnumberedMention;
 use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
@@ -176,10 +177,7 @@ impl World {
             let is_discountable = self.model.is_discountable(key.2.as_deref());
             let discount = convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0));
             let stated = part.terms.tax.map(convert::rate);
-            // A value that the contract leaves to a default keeps the default of its document.
-            let is_other_category = rates.1.rate == convert::rate(0)
-                && part.terms.category.is_some_and(|category| convert::basis(category) != rates.1.basis);
-            if rates.0 != discount || stated.is_some_and(|stated| stated != rates.1.rate) || is_other_category {
+            if !self.is_in_force(part, key.2.as_deref(), rates) {
                 return Err(format!("{key:?} of {family} stands at {rates:?} with {sum}, not at {discount:?} and {stated:?}"));
             }
         }
@@ -195,6 +193,119 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a discount and tax are in force for a line of a part's period. A value that the contract leaves to a
+    /// default keeps the default of its document.
+    fn is_in_force(&self, part: &Part, item: Option<&str>, (discount, tax): &RateKey) -> bool {
+        let is_discountable = self.model.is_discountable(item);
+        let is_other_category =
+            tax.rate == convert::rate(0) && part.terms.category.is_some_and(|category| convert::basis(category) != tax.basis);
+        *discount == convert::rate(part.terms.discount.filter(|_| is_discountable).unwrap_or(0))
+            && part.terms.tax.is_none_or(|stated| convert::rate(stated) == tax.rate)
+            && !is_other_category
+    }
+
+    /// Checks what the lines of a document say about other documents (billing rules 10) when the document is issued. The
+    /// previously billed amount is the sum of the lines of all issued documents with the same price, and of the named documents.
+    pub(crate) fn check_elsewhere(
+        &self,
+        document: &BookDocument,
+        content: &DocumentContent,
+        mentions: &[UnnumberedMention],
+    ) -> Checked {
+        let parts = self.model.parts();
+        for (product_index, product) in content.products.iter().enumerate() {
+            for (line_index, line) in product.lines.iter().enumerate() {
+                let mentions = mentions.iter().filter(|mention| (mention.product, mention.line) == (product_index, line_index));
+                let named: BTreeSet<DocumentRef> = mentions.map(|mention| mention.document_ref).collect();
+                self.check_previously(document, (product, line), &named, &parts)
+                    .map_err(|problem| format!("{}: {problem}: {line:?}", self.told(document)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_previously(
+        &self,
+        document: &BookDocument,
+        (product, line): (&BilledProduct, &DocumentLine),
+        named: &BTreeSet<DocumentRef>,
+        parts: &[Part],
+    ) -> Checked {
+        let is_issued = |other: &DocumentRef| {
+            let stands = self.book.document(*other).is_some_and(|other| other.status.is_issued());
+            *other != document.head.document_ref && stands && self.frozen.contains_key(other)
+        };
+        if let Some(other) = named.iter().find(|other| !is_issued(other)) {
+            return Err(format!("it names {other}, which is not issued"));
+        }
+        let calculation = line.calculation.as_deref().ok_or("no calculation")?;
+        let amount = calculation.previously.as_ref().map_or(0, |previously| previously.amount.minor());
+        let key = line.key(product.product_no);
+        let of_period = || parts.iter().filter(|part| (part.product, part.start) == (product.product_no.0, line.period_start));
+        let part = of_period().next();
+        let item = line.line_item_id.as_ref().map(|id| id.as_str());
+        // The quantity billed in advance has the price of the usage, too.
+        let mut keys = vec![key.clone()];
+        if of_period().any(|part| part.with == With::Fixed && part.item.as_deref() == item) && key.bill_with == BillWith::Usage {
+            keys.push(LineKey { bill_with: BillWith::Fixed, ..key.clone() });
+        }
+        // The price that the factors give is the one that is owed. What drafts bill of it follows from the sum of all documents.
+        let price = calculation.price(line.amount.currency()).map_err(|error| error.to_string())?.minor();
+        let is_credited = document.head.kind == DocumentKind::Credit && !calculation.is_difference();
+        let is_of_line = |part: &&Part| {
+            let with = if part.with == With::Fixed { BillWith::Fixed } else { BillWith::Usage };
+            part.item.as_deref() == line.line_item_id.as_ref().map(|id| id.as_str())
+                && keys.iter().any(|key| key.bill_with == with)
+        };
+        let owed: i64 = of_period().filter(is_of_line).map(|part| part.minor).sum();
+        if price != 0 && price != if is_credited { -owed } else { owed } {
+            return Err(format!("its factors give {price} of a price of {owed}"));
+        }
+        if let Some(minimum_fee) = &calculation.minimum_fee {
+            let excluded: i64 = minimum_fee.excluded.iter().map(|line| line.amount.minor()).sum();
+            let others: i64 = of_period().filter(|part| part.item.is_some()).map(|part| part.minor).sum();
+            if minimum_fee.billed.minor() + excluded != others {
+                return Err(format!("its minimum fee counts and excludes lines that don't make {others}"));
+            }
+        }
+        let rates_of = |product: &BilledProduct| (product.rates.discount, product.rates.tax.clone());
+        // A line takes back what its family bills at the same rates, or bills what is missing to the price.
+        let is_alike = |family: DocumentRef, other: &BilledProduct, of: &DocumentLine| {
+            (family, rates_of(other), of.has_default_tax) == (document.family, rates_of(product), line.has_default_tax)
+                && of.key(other.product_no) == key
+        };
+        let is_standing = |_: DocumentRef, other: &BilledProduct, _: &DocumentLine| {
+            part.is_some_and(|part| self.is_in_force(part, item, &rates_of(other)))
+        };
+        let sum = |only: Option<&BTreeSet<DocumentRef>>, fits: &dyn Fn(DocumentRef, &BilledProduct, &DocumentLine) -> bool| {
+            let mut sum = 0;
+            let others = self.frozen.iter().filter(|(other, _)| is_issued(other) && only.is_none_or(|only| only.contains(other)));
+            for (other, content) in others {
+                let other = self.book.document(*other).expect("an issued document");
+                for product in &content.products {
+                    let fitting = product.lines.iter().filter(|of| keys.contains(&of.key(product.product_no)));
+                    let fitting = fitting.filter(|of| fits(other.family, product, of));
+                    sum += sign(other.head.kind) * fitting.map(|of| of.amount.minor()).sum::<i64>();
+                }
+            }
+            sum
+        };
+        let all_are_named = named.len() < MAX_NAMED_DOCUMENTS;
+        let is_sum = |fits: &dyn Fn(DocumentRef, &BilledProduct, &DocumentLine) -> bool| {
+            sum(None, fits) == amount && (!all_are_named || sum(Some(named), fits) == amount)
+        };
+        if is_sum(&is_standing) || is_sum(&is_alike) {
+            return Ok(());
+        }
+        Err(format!(
+            "it says that {amount} are billed on {named:?}, which bill {} or {}, and all documents {} or {}",
+            sum(Some(named), &is_standing),
+            sum(Some(named), &is_alike),
+            sum(None, &is_standing),
+            sum(None, &is_alike)
+        ))
     }
 
     /// Checks that each live event is on a document in force, or on a void document that waits for its replacement.
@@ -346,7 +457,7 @@ fn amount_of_factors(line: &DocumentLine, kind: DocumentKind) -> Checked<i64> {
     };
     let is_usage = factors.usage_quantity.is_some() || factors.prepaid_quantity.is_some();
     let (whole, share) = ((1, 1), factors.proration.map_or((1, 1), |proration| (proration.days, proration.of_days)));
-    let mut minor = if let Some(minimum_fee) = factors.minimum_fee {
+    let mut minor = if let Some(minimum_fee) = &factors.minimum_fee {
         (round(raw!(minimum_fee.fee.as_decimal()) * UNIT, share) - minimum_fee.billed.minor()).max(0)
     } else if let Some(first) = factors.quantities.first() {
         let parts = factors
@@ -373,8 +484,13 @@ fn amount_of_factors(line: &DocumentLine, kind: DocumentKind) -> Checked<i64> {
     if let Some(maximum) = factors.maximum {
         minor = minor.min(round(raw!(maximum) * UNIT, whole));
     }
-    let before = factors.previously.as_ref().map_or(0, |previously| previously.amount.minor());
-    Ok(sign(kind) * (minor - before))
+    let issued = factors.previously.as_ref().map(|previously| previously.amount.minor());
+    let unissued = factors.unissued.as_ref().map(|unissued| unissued.amount.minor());
+    // Without other documents, the factors give the amount on a credit, too.
+    if issued.is_none() && unissued.is_none() {
+        return Ok(minor);
+    }
+    Ok(sign(kind) * (minor - issued.unwrap_or(0) - unissued.unwrap_or(0)))
 }
 
 /// Checks that the factors of each line give its amount. Returns the number of lines.

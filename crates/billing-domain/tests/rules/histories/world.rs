@@ -182,7 +182,7 @@ impl World {
     fn write(&mut self, entries: &[Entry]) -> Checked {
         for entry in entries {
             match entry {
-                Entry::Issued { document_ref, issued, .. } => {
+                Entry::Issued { document_ref, issued, mentions } => {
                     if self.frozen.insert(*document_ref, issued.content.clone()).is_some() {
                         return Err(format!("{document_ref:?} is issued twice"));
                     }
@@ -191,6 +191,7 @@ impl World {
                     }
                     let document = self.book.document(*document_ref).ok_or("an unknown document is issued")?.clone();
                     *self.reached.entry(EXPLAINED.to_owned()).or_insert(0) += explained(&issued.content, document.head.kind)?;
+                    self.check_elsewhere(&document, &issued.content, mentions)?;
                     self.note(&format!("issued {:?} {:?}", document.head.kind, document.head.purpose));
                     let is_opened =
                         |other: &Entry| matches!(other, Entry::Opened { head, .. } if head.document_ref == *document_ref);
