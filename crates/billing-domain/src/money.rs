@@ -380,6 +380,14 @@ impl From<Price> for SignedPrice {
     }
 }
 
+impl std::ops::Neg for SignedPrice {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
 impl SignedPrice {
     /// Parses a price.
     ///

@@ -3,14 +3,16 @@
 use billing_domain::calendar::Period;
 use billing_domain::document::calculation::{
     CalculatedTier, CalculationStep, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
-    Proration, QuantityShare,
+    Proration, QuantityShare, UnissuedAmount,
 };
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money};
 use billing_domain::ports::PrintError;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
 use crate::figures::Figures;
+use crate::texts::Text;
 use crate::translations::{Translations, with, with_all};
 
 type PrintResult<T> = Result<T, PrintError>;
@@ -86,14 +88,11 @@ impl CalculationRenderer<'_> {
             }
             CalculationStep::Maximum { maximum, amount } => self.limit(self.words.maximum, *maximum, None, *amount)?,
             CalculationStep::MinimumFee { minimum_fee, proration, amount } => {
-                let MinimumFeeCalculation { fee, billed } = minimum_fee;
-                let fee = with(self.words.minimum_fee_of, &self.price(fee.as_decimal())?);
-                let days = proration.map(|proration| self.days(proration)).transpose()?;
-                let billed = with(self.words.billed, &self.figures.amount(*billed)?);
-                let parts: Vec<String> = [Some(fee), days, Some(billed)].into_iter().flatten().collect();
-                Detail { what: parts.join(", "), amount: Some(self.figures.amount(*amount)?) }
+                Detail { what: self.minimum_fee(minimum_fee, *proration)?, amount: Some(self.figures.amount(*amount)?) }
             }
-            CalculationStep::Previously { now, previously, difference } => self.previously(*now, previously, *difference)?,
+            CalculationStep::Difference { now, previously, unissued, difference } => {
+                self.difference(*now, previously.as_ref(), unissued.as_ref(), *difference)?
+            }
         };
         rows.push(row);
         Ok(())
@@ -160,17 +159,47 @@ impl CalculationRenderer<'_> {
         Ok(Detail { what, amount })
     }
 
-    fn previously(&self, now: Money, previously: &PreviouslyBilled, difference: Money) -> PrintResult<Detail> {
-        let amount = self.figures.amount(previously.amount)?;
-        let numbers: Vec<String> = previously.documents.iter().map(ToString::to_string).collect();
-        let billed = if numbers.is_empty() {
-            with(self.words.billed_before, &amount)
-        } else {
-            with_all(self.words.billed_on, &[&numbers.join(", "), &amount])
-        };
-        let now = with(self.words.now, &self.figures.amount(now)?);
-        let difference = with(self.words.difference, &self.figures.amount(difference)?);
-        Ok(Detail { what: format!("{now}, {billed}, {difference}"), amount: None })
+    /// Returns the minimum fee, what counts for it, and the lines that don't.
+    fn minimum_fee(&self, minimum_fee: &MinimumFeeCalculation, proration: Option<Proration>) -> PrintResult<String> {
+        let MinimumFeeCalculation { fee, billed, excluded } = minimum_fee;
+        let mut parts = vec![with(self.words.minimum_fee_of, &self.price(fee.as_decimal())?)];
+        parts.extend(proration.map(|proration| self.days(proration)).transpose()?);
+        let counted = if excluded.is_empty() { self.words.billed } else { self.words.counted };
+        parts.push(with(counted, &self.figures.amount(*billed)?));
+        let mut lines = Vec::new();
+        for line in excluded {
+            lines.push(format!("{} {}", Text::new(line.name.as_str()).0, self.figures.amount(line.amount)?));
+        }
+        let counted = parts.join(", ");
+        if lines.is_empty() {
+            return Ok(counted);
+        }
+        Ok(format!("{counted}; {}", with(self.words.not_counted, &lines.join(", "))))
+    }
+
+    fn difference(
+        &self,
+        now: Money,
+        previously: Option<&PreviouslyBilled>,
+        unissued: Option<&UnissuedAmount>,
+        difference: Money,
+    ) -> PrintResult<Detail> {
+        let joined = |numbers: &[DocumentNumber]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let mut parts = vec![with(self.words.now, &self.figures.amount(now)?)];
+        if let Some(PreviouslyBilled { amount, documents, quantity: _ }) = previously {
+            let amount = self.figures.amount(*amount)?;
+            parts.push(if documents.is_empty() {
+                with(self.words.billed_before, &amount)
+            } else {
+                with_all(self.words.billed_on, &[&joined(documents), &amount])
+            });
+        }
+        if let Some(UnissuedAmount { amount, documents }) = unissued {
+            let named = if documents.is_empty() { String::new() } else { format!(" ({})", joined(documents)) };
+            parts.push(with_all(self.words.unissued, &[&named, &self.figures.amount(*amount)?]));
+        }
+        parts.push(with(self.words.difference, &self.figures.amount(difference)?));
+        Ok(Detail { what: parts.join(", "), amount: None })
     }
 
     fn days(&self, proration: Proration) -> PrintResult<String> {
@@ -188,8 +217,7 @@ impl CalculationRenderer<'_> {
 #[cfg(test)]
 mod tests {
     use billing_domain::document::DocumentKind;
-    use billing_domain::document::calculation::LineCalculation;
-    use billing_domain::document::numbering::DocumentNumber;
+    use billing_domain::document::calculation::{ExcludedAmount, LineCalculation};
     use billing_domain::party::NumberPrefix;
     use billing_domain::party::legal::{Language, PaperSize};
     use billing_testkit::fixtures;
@@ -326,9 +354,13 @@ mod tests {
         };
         assert_eq!(rows(&partial, Language::En, None), ["1 × 49.00 = 49.00", "24 of 30 days"]);
 
-        let fee = MinimumFeeCalculation { fee: price("100"), billed: cents(8900) };
-        let minimum_fee = LineCalculation { minimum_fee: Some(fee), ..LineCalculation::default() };
-        assert_eq!(rows(&minimum_fee, Language::En, None), ["minimum fee 100.00, 89.00 billed = 11.00"]);
+        let fee = MinimumFeeCalculation { fee: price("100"), billed: cents(8900), excluded: Vec::new() };
+        let of = |fee: MinimumFeeCalculation| LineCalculation { minimum_fee: Some(fee), ..LineCalculation::default() };
+        assert_eq!(rows(&of(fee.clone()), Language::En, None), ["minimum fee 100.00, 89.00 billed = 11.00"]);
+        let excluded = |name, minor| ExcludedAmount { name: fixtures::line(name), amount: cents(minor) };
+        let fee = MinimumFeeCalculation { excluded: vec![excluded("Set-up", 25_000), excluded("Help", -500)], ..fee };
+        let wanted = ["minimum fee 100.00, counted 89.00; not counted: Set-up 250.00, Help \u{2212}5.00 = 11.00"];
+        assert_eq!(rows(&of(fee), Language::En, None), wanted);
     }
 
     #[test]
@@ -339,12 +371,23 @@ mod tests {
             usage_quantity: Some(dec("60")),
             billable_quantity: Some(dec("60")),
             unit_price: "1".parse().ok(),
-            previously: Some(PreviouslyBilled { quantity: Some(dec("49")), amount: cents(4900), documents: vec![number] }),
+            previously: Some(PreviouslyBilled {
+                quantity: Some(dec("49")),
+                amount: cents(4900),
+                documents: vec![number.clone()],
+            }),
             ..LineCalculation::default()
         };
         let wanted = ["60 × 1.00 = 60.00", "now 60.00, billed on UB-INV-1: 49.00, difference 11.00"];
         assert_eq!(rows(&calculation, Language::En, None), wanted);
         calculation.previously.as_mut().expect("a difference").documents.clear();
         assert_eq!(rows(&calculation, Language::En, None)[1], "now 60.00, billed before: 49.00, difference 11.00");
+        calculation.unissued = Some(UnissuedAmount { amount: cents(1000), documents: vec![number.clone()] });
+        let wanted = "now 60.00, billed before: 49.00, on documents not issued yet (UB-INV-1): 10.00, difference 1.00";
+        assert_eq!(rows(&calculation, Language::En, None)[1], wanted);
+        calculation.unissued = Some(UnissuedAmount { amount: cents(1000), documents: Vec::new() });
+        calculation.previously = None;
+        let wanted = "jetzt 60,00, auf noch nicht ausgestellten Belegen: 10,00, Differenz 50,00";
+        assert_eq!(rows(&calculation, Language::De, None)[1], wanted);
     }
 }

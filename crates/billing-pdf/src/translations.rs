@@ -88,7 +88,7 @@ pub(crate) struct Translations {
     pub(crate) included: &'static str,
     /// The prepaid quantity of a calculation.
     pub(crate) prepaid: &'static str,
-    /// The priced quantity or the amount that counts for a minimum fee.
+    /// The priced quantity, or the amount that counts for a minimum fee if all lines count.
     pub(crate) billed: &'static str,
     /// A rate of an amount: `{0}` of `{1}`.
     pub(crate) percent_of: &'static str,
@@ -102,13 +102,19 @@ pub(crate) struct Translations {
     pub(crate) maximum: &'static str,
     /// The minimum fee of a whole period.
     pub(crate) minimum_fee_of: &'static str,
+    /// The amount that counts for a minimum fee, if some lines don't count.
+    pub(crate) counted: &'static str,
+    /// The lines that don't count for a minimum fee, with their amounts.
+    pub(crate) not_counted: &'static str,
     /// The price that the factors give now.
     pub(crate) now: &'static str,
     /// What documents bill of the same price: their numbers `{0}` and the amount `{1}`.
     pub(crate) billed_on: &'static str,
     /// What documents without a number bill of the same price.
     pub(crate) billed_before: &'static str,
-    /// The price now less what is already billed.
+    /// What drafts bill of the same price: their numbers in parentheses `{0}`, if any, and the amount `{1}`.
+    pub(crate) unissued: &'static str,
+    /// The price now less what other documents bill.
     pub(crate) difference: &'static str,
     /// The caption of the QR code for a transfer.
     pub(crate) scan: &'static str,

@@ -5,7 +5,7 @@
 //! the factors alone. [`DocumentLine::check`](super::lines::DocumentLine::check) checks a line.
 //!
 //! [`totals`](super::totals) makes the calculation of a price from the factors that [`rating`](crate::rating) used. The ledger
-//! adds the amounts that other documents bill ([`PreviouslyBilled`]).
+//! adds the amounts that other documents bill ([`PreviouslyBilled`], [`UnissuedAmount`]).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -17,12 +17,13 @@ use crate::decimal::{exact_add, exact_mul};
 use crate::money::{AmountOutOfRange, Currency, DayShare, Money, MoneyError, Price, SignedPrice};
 use crate::quantity::Quantity;
 pub use crate::rating::{CalculatedTier, PackageCalculation, PercentageCalculation};
+use crate::text::OneLine;
 
 /// The factors that give a line's amount. A factor that doesn't apply is absent.
 ///
-/// Without `previously`, the amount of an invoice's or a debit's line is the price that the factors give. With `previously`, it
-/// is that price less the previously billed amount. On a credit, the amount has the opposite sign. A calculation without a
-/// factor gives a price of zero: the line takes back an amount that is no longer owed.
+/// Without `previously` and `unissued`, the factors give the amount of the line, also on a credit. With them, the factors give
+/// the price now, and the amount is that price less what other documents bill; on a credit with the opposite sign. A calculation
+/// without a factor then gives a price of zero: the line takes back an amount that is no longer owed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineCalculation {
     /// The quantity of the period's usage, for a line of usage.
@@ -53,8 +54,10 @@ pub struct LineCalculation {
     pub maximum: Option<Decimal>,
     /// The minimum fee, for the line that raises a period to it.
     pub minimum_fee: Option<MinimumFeeCalculation>,
-    /// What other documents bill of the same price.
+    /// What issued documents bill of the same price.
     pub previously: Option<PreviouslyBilled>,
+    /// What drafts bill of the same price.
+    pub unissued: Option<UnissuedAmount>,
 }
 
 /// A quantity of a fixed item with the days for which it was agreed.
@@ -89,27 +92,47 @@ pub struct Proration {
 }
 
 /// The calculation of the line that raises a period to its minimum fee.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinimumFeeCalculation {
     /// The minimum fee of a whole period.
     pub fee: Price,
     /// The sum of the period's lines that count for the fee.
     pub billed: Money,
+    /// The period's lines that don't count for the fee: `ONCE` items and charges (billing rules 6). Together with `billed`, they
+    /// are the period's price without the fee.
+    pub excluded: Vec<ExcludedAmount>,
 }
 
-/// What other documents bill of the same price.
+/// A line that doesn't count for a minimum fee.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExcludedAmount {
+    /// The name of the line.
+    pub name: OneLine,
+    /// The amount of the line in the period's price.
+    pub amount: Money,
+}
+
+/// What issued documents bill of the same price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreviouslyBilled {
     /// The quantity that they bill, for usage.
     pub quantity: Option<Decimal>,
-    /// The amount that they bill together. Credits count as negative amounts.
+    /// The sum of their lines. Credits count as negative amounts.
     pub amount: Money,
-    /// Their numbers, in the order of opening. Of more than [`MAX_NAMED_DOCUMENTS`], the first and the latest ones. Empty if no
-    /// document is opened yet.
+    /// Their numbers, in the order of opening. Of more than [`MAX_NAMED_DOCUMENTS`], the first and the latest ones.
     pub documents: Vec<DocumentNumber>,
 }
 
-/// The maximum number of documents that [`PreviouslyBilled`] names.
+/// What drafts bill of the same price, whether they are opened or not, including other lines of the same document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnissuedAmount {
+    /// The sum of their lines as previews show them. Credits count as negative amounts.
+    pub amount: Money,
+    /// The numbers of opened drafts, like those of [`PreviouslyBilled`]. Empty on an issued document, because drafts can change.
+    pub documents: Vec<DocumentNumber>,
+}
+
+/// The maximum number of documents that [`PreviouslyBilled`] and [`UnissuedAmount`] name.
 pub const MAX_NAMED_DOCUMENTS: usize = 12;
 
 /// A printed row of a calculation. Each renderer adds the words in its language.
@@ -186,13 +209,15 @@ pub enum CalculationStep {
         /// What is missing to the fee.
         amount: Money,
     },
-    /// "now 60.00, billed on UB-INV-1 49.00, difference 11.00".
-    Previously {
+    /// "now 60.00, billed on UB-INV-1 49.00, on documents not issued yet -10.00, difference 21.00".
+    Difference {
         /// The price that the factors give now.
         now: Money,
-        /// What other documents bill.
-        previously: PreviouslyBilled,
-        /// The price now less the previously billed amount. On a credit, the line's amount has the opposite sign.
+        /// What issued documents bill.
+        previously: Option<PreviouslyBilled>,
+        /// What drafts bill.
+        unissued: Option<UnissuedAmount>,
+        /// The price now less the amounts of other documents. On a credit, the line's amount has the opposite sign.
         difference: Money,
     },
 }
@@ -245,16 +270,30 @@ impl CalculationStep {
             }
             Self::Maximum { maximum, amount } => format!("maximum {}: {}", price(*maximum), amount.to_decimal()),
             Self::MinimumFee { minimum_fee, proration, amount } => {
-                let MinimumFeeCalculation { fee, billed } = minimum_fee;
+                let MinimumFeeCalculation { fee, billed, excluded } = minimum_fee;
                 let days = proration.map(|proration| format!(", {}", proration_in_english(proration))).unwrap_or_default();
-                let (fee, billed) = (price(fee.as_decimal()), billed.to_decimal());
-                format!("minimum fee {fee}{days}, {billed} billed, {} missing", amount.to_decimal())
+                let (fee, billed, missing) = (price(fee.as_decimal()), billed.to_decimal(), amount.to_decimal());
+                if excluded.is_empty() {
+                    return format!("minimum fee {fee}{days}, {billed} billed, {missing} missing");
+                }
+                let excluded = excluded.iter().map(|line| format!("{} {}", line.name, line.amount.to_decimal()));
+                let excluded = excluded.collect::<Vec<_>>().join(", ");
+                format!("minimum fee {fee}{days}, {billed} counted, not counted: {excluded}, {missing} missing")
             }
-            Self::Previously { now, previously, difference } => {
-                let documents: Vec<String> = previously.documents.iter().map(ToString::to_string).collect();
-                let place = if documents.is_empty() { "before".to_owned() } else { format!("on {}", documents.join(", ")) };
-                let (now, billed) = (now.to_decimal(), previously.amount.to_decimal());
-                format!("now {now}, billed {place} {billed}, difference {}", difference.to_decimal())
+            Self::Difference { now, previously, unissued, difference } => {
+                let mut parts = vec![format!("now {}", now.to_decimal())];
+                parts.extend(previously.as_ref().map(|previously| {
+                    let documents = joined(&previously.documents);
+                    let place = if documents.is_empty() { "before".to_owned() } else { format!("on {documents}") };
+                    format!("billed {place} {}", previously.amount.to_decimal())
+                }));
+                parts.extend(unissued.as_ref().map(|unissued| {
+                    let documents = joined(&unissued.documents);
+                    let named = if documents.is_empty() { documents } else { format!(" ({documents})") };
+                    format!("on documents not issued yet{named} {}", unissued.amount.to_decimal())
+                }));
+                parts.push(format!("difference {}", difference.to_decimal()));
+                parts.join(", ")
             }
         }
     }
@@ -277,6 +316,11 @@ fn packages_in_english(packages: &PackageCalculation, amount: Decimal) -> String
 
 fn proration_in_english(proration: Proration) -> String {
     format!("{} of {} days", proration.days, proration.of_days)
+}
+
+/// Returns numbers of documents, separated by commas.
+fn joined(numbers: &[DocumentNumber]) -> String {
+    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a price with the digits that it was given.
@@ -342,12 +386,12 @@ impl From<AmountOutOfRange> for Unexplained {
 }
 
 impl LineCalculation {
-    /// Returns the price that the factors give, rounded once, without the previously billed amount.
+    /// Returns the price that the factors give, rounded once, without the amounts of other documents.
     ///
     /// # Errors
     /// Returns [`MoneyError`] if an amount can't be represented exactly.
     pub fn price(&self, currency: Currency) -> Result<Money, MoneyError> {
-        if let Some(minimum_fee) = self.minimum_fee {
+        if let Some(minimum_fee) = &self.minimum_fee {
             return self.missing_to(minimum_fee, currency);
         }
         Ok(self.limited(self.unlimited(currency)?, currency)?)
@@ -387,17 +431,64 @@ impl LineCalculation {
             let amount = Money::round(maximum, currency).ok();
             steps.extend(amount.map(|amount| CalculationStep::Maximum { maximum, amount }));
         }
-        if let Some(minimum_fee) = self.minimum_fee {
+        if let Some(minimum_fee) = &self.minimum_fee {
             let (proration, amount) = (self.proration, self.missing_to(minimum_fee, currency).ok());
+            let minimum_fee = minimum_fee.clone();
             steps.extend(amount.map(|amount| CalculationStep::MinimumFee { minimum_fee, proration, amount }));
         }
-        if let Some(previously) = &self.previously {
-            let of = |now: Money| Some((now, now.checked_sub(previously.amount).ok()?));
-            let amounts = self.price(currency).ok().and_then(of);
-            let step = |(now, difference)| CalculationStep::Previously { now, previously: previously.clone(), difference };
+        if self.is_difference() {
+            let amounts = self.price(currency).and_then(|now| Ok((now, self.less_others(now)?))).ok();
+            let (previously, unissued) = (self.previously.clone(), self.unissued.clone());
+            let step = |(now, difference)| CalculationStep::Difference { now, previously, unissued, difference };
             steps.extend(amounts.map(step));
         }
         steps
+    }
+
+    /// Returns the amount that the calculation gives on a document of a kind.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] if an amount can't be represented exactly.
+    pub fn amount(&self, kind: DocumentKind, currency: Currency) -> Result<Money, MoneyError> {
+        let price = self.price(currency)?;
+        if !self.is_difference() {
+            return Ok(price);
+        }
+        let difference = self.less_others(price)?;
+        match kind {
+            DocumentKind::Invoice | DocumentKind::Debit => Ok(difference),
+            DocumentKind::Credit => Money::zero(currency).checked_sub(difference),
+        }
+    }
+
+    /// Makes the factors give the amount on a credit, for a price that no other document bills. A negative price is shown as
+    /// what is credited; a positive one, which lessens the credit, stays a difference.
+    pub(crate) fn turn_to_credit(&mut self, price: Money) {
+        if self.is_difference() || price.minor() == 0 {
+            return;
+        }
+        match self.unit_price.filter(|_| price.minor() < 0) {
+            Some(unit_price) => {
+                self.unit_price = Some(-unit_price);
+                (self.minimum, self.maximum) = (self.maximum.map(|most| -most), self.minimum.map(|least| -least));
+            }
+            None => {
+                let amount = Money::zero(price.currency());
+                self.previously = Some(PreviouslyBilled { quantity: None, amount, documents: Vec::new() });
+            }
+        }
+    }
+
+    /// Returns whether the amount is a difference to the amounts of other documents.
+    pub const fn is_difference(&self) -> bool {
+        self.previously.is_some() || self.unissued.is_some()
+    }
+
+    /// Returns a price less the amounts of other documents.
+    fn less_others(&self, price: Money) -> Result<Money, MoneyError> {
+        let previously = self.previously.as_ref().map(|previously| previously.amount);
+        let unissued = self.unissued.as_ref().map(|unissued| unissued.amount);
+        previously.into_iter().chain(unissued).try_fold(price, Money::checked_sub)
     }
 
     /// Returns whether the line prices usage, whose price isn't prorated.
@@ -457,15 +548,10 @@ impl LineCalculation {
     }
 
     /// Returns what is missing to the minimum fee; zero if nothing is.
-    fn missing_to(&self, minimum_fee: MinimumFeeCalculation, currency: Currency) -> Result<Money, MoneyError> {
+    fn missing_to(&self, minimum_fee: &MinimumFeeCalculation, currency: Currency) -> Result<Money, MoneyError> {
         let fee = Money::round_share(minimum_fee.fee.as_decimal(), self.share(), currency)?;
         let missing = fee.checked_sub(minimum_fee.billed)?;
         Ok(if missing.minor() > 0 { missing } else { Money::zero(currency) })
-    }
-
-    /// Returns whether the calculation has a factor that gives a price.
-    pub fn has_factor(&self) -> bool {
-        *self != Self { previously: self.previously.clone(), ..Self::default() }
     }
 }
 
@@ -507,12 +593,7 @@ fn units(
 /// Returns [`Unexplained`] for an amount that the factors don't explain, which is a defect.
 pub fn check(calculation: &LineCalculation, amount: Money, kind: DocumentKind) -> Result<(), Unexplained> {
     check_factors(calculation)?;
-    let price = calculation.price(amount.currency())?;
-    let billed = calculation.previously.as_ref().map_or(Money::zero(price.currency()), |previously| previously.amount);
-    let given = match kind {
-        DocumentKind::Invoice | DocumentKind::Debit => price.checked_sub(billed)?,
-        DocumentKind::Credit => billed.checked_sub(price)?,
-    };
+    let given = calculation.amount(kind, amount.currency())?;
     if given == amount { Ok(()) } else { Err(Unexplained::Differs { amount, given }) }
 }
 

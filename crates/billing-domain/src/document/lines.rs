@@ -218,9 +218,12 @@ impl LedgerLine {
             (None, None, None) => OneLine::constant(MINIMUM_FEE_NAME),
         };
         let metered = item.and_then(|item| item.metered());
-        let usage = self.usage.as_ref().map(|usage| LineUsage {
-            usage_product_ref: usage.usage_product_ref.clone(),
-            quantity: usage.quantity,
+        let of_usage = self.usage.as_ref().map(|usage| (&usage.usage_product_ref, usage.quantity));
+        // A change of terms corrects amounts of usage without a change of the quantity.
+        let of_usage = of_usage.or_else(|| metered.map(|metered| (&metered.charge.usage_product_ref, Decimal::ZERO)));
+        let usage = of_usage.map(|(usage_product_ref, quantity)| LineUsage {
+            usage_product_ref: usage_product_ref.clone(),
+            quantity,
             unit: metered.and_then(|metered| metered.unit.clone()),
             unit_price: None,
             tiers: Vec::new(),

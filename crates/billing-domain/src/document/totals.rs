@@ -8,7 +8,7 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::DocumentKind;
-use super::calculation::{LineCalculation, MinimumFeeCalculation, PreviouslyBilled, Proration, QuantityShare};
+use super::calculation::{ExcludedAmount, LineCalculation, MinimumFeeCalculation, Proration, QuantityShare};
 use super::lines::{
     BillWith, DiscountAndTax, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, SumKey, sign,
 };
@@ -208,12 +208,22 @@ impl DocumentContent {
         Ok(())
     }
 
+    /// Returns the lines of all products.
+    pub fn lines(&self) -> impl Iterator<Item = &DocumentLine> {
+        self.products.iter().flat_map(|product| &product.lines)
+    }
+
+    /// Returns the lines of all products, to change them.
+    pub(crate) fn lines_mut(&mut self) -> impl Iterator<Item = &mut DocumentLine> {
+        self.products.iter_mut().flat_map(|product| &mut product.lines)
+    }
+
     /// Returns the content without the calculations of its lines. They can change while lines and totals stay the same, because
     /// they name other documents.
     #[must_use]
     pub fn without_calculations(&self) -> Self {
         let mut content = self.clone();
-        for line in content.products.iter_mut().flat_map(|product| &mut product.lines) {
+        for line in content.lines_mut() {
             line.calculation = None;
         }
         content
@@ -221,7 +231,7 @@ impl DocumentContent {
 
     /// Returns whether any line has an amount.
     pub fn has_amount(&self) -> bool {
-        self.products.iter().flat_map(|product| &product.lines).any(|line| line.amount.minor() != 0)
+        self.lines().any(|line| line.amount.minor() != 0)
     }
 
     /// Returns whether every total equals the sum of its parts (invariant M1). Doesn't check discount and tax amounts, because
@@ -302,7 +312,22 @@ pub fn lines_of_period(
         }
     }
     add_charges(&mut lines, period, charges)?;
+    let excluded: Vec<ExcludedAmount> = lines
+        .iter()
+        .filter(|line| line.amount.minor() != 0 && is_excluded_from_minimum_fee(period.terms, line))
+        .map(|line| ExcludedAmount { name: line.name.clone(), amount: line.amount })
+        .collect();
+    let minimum_fee = lines.iter_mut().find_map(|line| line.calculation.as_mut()?.minimum_fee.as_mut());
+    if let Some(minimum_fee) = minimum_fee {
+        minimum_fee.excluded = excluded;
+    }
     Ok(lines)
+}
+
+/// Returns whether a line of a period's price doesn't count for the minimum fee: a `ONCE` item or a charge (billing rules 6).
+fn is_excluded_from_minimum_fee(terms: &ProductTerms, line: &DocumentLine) -> bool {
+    let is_once = || terms.line_items.iter().any(|item| Some(&item.id) == line.line_item_id.as_ref() && item.is_once());
+    line.charge.is_some() || is_once()
 }
 
 /// Adds the charges of a period. Negative charges count, oldest first, only up to the period's price after discount without
@@ -416,7 +441,7 @@ pub fn lines_of_step(
         let rated = rate(metered, after, Minimum::Waived, share, currency)?;
         let quantity = exact_add(rated.quantity, -before.quantity)?;
         let amount = rated.amount.checked_sub(before.amount)?;
-        let calculation = less(usage_calculation(&rated, Some(rated.quantity)), before.quantity, before.amount);
+        let calculation = usage_calculation(&rated, Some(rated.quantity));
         let rated = RatedUsage { quantity, amount, tiers: Vec::new(), ..rated };
         Ok(usage_line(item, metered, period, BillWith::Usage, rated, calculation))
     };
@@ -492,20 +517,11 @@ fn usage_calculation(rated: &RatedUsage, used: Option<Decimal>) -> LineCalculati
     }
 }
 
-/// Returns a calculation less what is billed elsewhere. The ledger adds the documents that bill it.
-fn less(calculation: LineCalculation, quantity: Decimal, amount: Money) -> LineCalculation {
-    if amount.minor() == 0 && quantity.is_zero() {
-        return calculation;
-    }
-    let previously = PreviouslyBilled { quantity: Some(quantity), amount, documents: Vec::new() };
-    LineCalculation { previously: Some(previously), ..calculation }
-}
-
 /// Returns the calculation of the line that raises a period to its minimum fee.
 fn minimum_fee_calculation(fee: Price, period: &ProductPeriod<'_>, billed: Money) -> LineCalculation {
     LineCalculation {
         proration: Proration::of(period.period.share()),
-        minimum_fee: Some(MinimumFeeCalculation { fee, billed }),
+        minimum_fee: Some(MinimumFeeCalculation { fee, billed, excluded: Vec::new() }),
         ..LineCalculation::default()
     }
 }
@@ -550,10 +566,9 @@ fn usage_lines(
     let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
     let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
     let mut lines = Vec::new();
-    let mut calculation = usage_calculation(&rated, Some(rated.quantity));
+    let calculation = usage_calculation(&rated, Some(rated.quantity));
     if let Some(in_advance) = rate_prepaid(metered, share, currency)? {
         rated.amount = rated.amount.checked_sub(in_advance.amount)?;
-        calculation = less(calculation, in_advance.quantity, in_advance.amount);
         let of_advance = usage_calculation(&in_advance, None);
         lines.push(usage_line(item, metered, period, BillWith::Fixed, in_advance, of_advance));
     }

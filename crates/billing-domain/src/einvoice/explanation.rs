@@ -4,13 +4,18 @@ use rust_decimal::Decimal;
 
 use crate::document::calculation::{CalculationStep, PackageCalculation, Proration, QuantityShare};
 use crate::document::lines::{DocumentLine, LineUsage};
+use crate::document::numbering::DocumentNumber;
+use crate::money::Money;
 use crate::text::OneLine;
 
 /// Returns the calculation of a line, such as `1500 calls: 100 × 0.10, 900 × 0.05, 500 × 0.01`; `None` if there is nothing to
 /// explain.
 pub(super) fn explain(line: &DocumentLine) -> Option<String> {
     let unit = unit_of(line);
-    let mut head = line.usage.as_ref().map(|usage| with_unit(usage.quantity, unit));
+    // A line that corrects an amount without a change of the usage has no quantity of its own.
+    let is_difference = line.calculation.as_ref().is_some_and(|calculation| calculation.is_difference());
+    let usage = line.usage.as_ref().filter(|usage| !is_difference || !usage.quantity.is_zero());
+    let mut head = usage.map(|usage| with_unit(usage.quantity, unit));
     let mut rows = Vec::new();
     match line.calculation.as_deref() {
         Some(calculation) => {
@@ -72,14 +77,22 @@ fn row(step: &CalculationStep, unit: Option<&OneLine>) -> Row {
         CalculationStep::Maximum { maximum, .. } => Row::Part(format!("≤ {maximum}")),
         CalculationStep::MinimumFee { minimum_fee, proration, .. } => {
             let fee = prorated(minimum_fee.fee.as_decimal().to_string(), *proration);
-            Row::Part(format!("{fee} − {}", minimum_fee.billed.to_decimal()))
+            Row::Part(format!("{fee}{}", less(minimum_fee.billed, &[])))
         }
-        CalculationStep::Previously { now, previously, .. } => {
-            let numbers: Vec<String> = previously.documents.iter().map(ToString::to_string).collect();
-            let billed = format!("{} − {}", now.to_decimal(), previously.amount.to_decimal());
-            Row::Part(if numbers.is_empty() { billed } else { format!("{billed} ({})", numbers.join(", ")) })
+        CalculationStep::Difference { now, previously, unissued, .. } => {
+            let issued = previously.as_ref().map(|previously| less(previously.amount, &previously.documents));
+            let drafts = unissued.as_ref().map(|unissued| less(unissued.amount, &unissued.documents));
+            Row::Part([Some(now.to_decimal().to_string()), issued, drafts].into_iter().flatten().collect())
         }
     }
+}
+
+/// Returns a subtraction of an amount, with the numbers of the documents that bill it.
+fn less(amount: Money, documents: &[DocumentNumber]) -> String {
+    let sign = if amount.minor() < 0 { '+' } else { '−' };
+    let less = format!(" {sign} {}", amount.to_decimal().abs());
+    let numbers: Vec<String> = documents.iter().map(ToString::to_string).collect();
+    if numbers.is_empty() { less } else { format!("{less} ({})", numbers.join(", ")) }
 }
 
 /// Returns the tiers of a document that was issued before calculations were frozen.

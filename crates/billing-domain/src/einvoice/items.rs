@@ -54,7 +54,7 @@ fn quantity_and_price(line: &DocumentLine) -> Option<(Decimal, Decimal)> {
     let of_usage = line.usage.as_ref().and_then(|usage| Some((usage.quantity, usage.unit_price?.as_decimal())));
     let of_charge = line.charge.as_ref().map(|charge| (charge.quantity.as_decimal(), charge.unit_price.as_decimal()));
     let of_calculation = |calculation: &LineCalculation| {
-        Some((calculation.billable_quantity?, calculation.unit_price?.as_decimal())).filter(|_| calculation.previously.is_none())
+        Some((calculation.billable_quantity?, calculation.unit_price?.as_decimal())).filter(|_| !calculation.is_difference())
     };
     let calculated = line.calculation.as_deref().and_then(of_calculation);
     let gives_amount = |(quantity, price): &(Decimal, Decimal)| {

@@ -4,6 +4,7 @@
 mod calculations;
 mod legal_particulars;
 
+pub(super) use calculations::ExplainedContent;
 pub use calculations::UnnumberedMention;
 pub use legal_particulars::CurrencyPair;
 
@@ -439,7 +440,7 @@ impl ContractBook {
         self.contract.state(zone.unwrap_or(crate::calendar::TimeZone::UTC), now)
     }
 
-    /// Returns the current content of a draft, without the documents that its calculations name. The book can't compute the
+    /// Returns the current content of a draft. Its calculations have no amounts of other documents. The book can't compute the
     /// content of other documents.
     ///
     /// # Errors
@@ -484,8 +485,7 @@ impl ContractBook {
     pub fn draft_content(&self, document_ref: DocumentRef) -> Result<DraftContent, Refusal> {
         let head = &self.require_document(document_ref)?.head;
         let mut content = self.content(document_ref)?;
-        // A draft names documents only by a number that they have.
-        self.explain(document_ref, &mut content)?;
+        self.explain_draft(document_ref, &mut content)?;
         let rate = self.rate_of_exchange(&head.entity_ref, head.currency)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
+use super::book::ExplainedContent;
 use super::open::{NewDocument, part_of};
 use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::{Period, TimeZone, Timestamp, day_after};
@@ -25,9 +26,10 @@ use crate::party::legal::Strictness;
 use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 
-/// Codes of refusals that leave a document with incomplete legal particulars a draft. They block no other document (billing
-/// rules 2).
-const PAPER_CODES: [&str; 4] = ["paper_incomplete", "exchange_rate_missing", "e_invoice_incomplete", "e_invoice_unavailable"];
+/// Codes of refusals that leave a document a draft, because it lacks legal particulars or a line isn't explained. They block no
+/// other document (billing rules 2).
+const WAITING_CODES: [&str; 5] =
+    ["paper_incomplete", "exchange_rate_missing", "e_invoice_incomplete", "e_invoice_unavailable", "calculation_mismatch"];
 
 /// The result of issuing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub struct Failure {
 pub struct IssueReport {
     /// The result of each document, in order of issue.
     pub outcomes: Vec<IssueOutcome>,
-    /// The documents that can't be issued because their legal particulars are incomplete.
+    /// The documents that can't be issued because they lack legal particulars or a line isn't explained.
     pub failed: Vec<Failure>,
     /// Whether more due documents remain.
     pub is_cut_short: bool,
@@ -229,10 +231,12 @@ fn issue_other(
     if let Some(counterpart) = counterpart
         && is_opposite(book.lines_of(document_ref), book.lines_of(counterpart))
     {
-        for document_ref in together {
+        // Each content names what the other one bills, so both are computed first.
+        let contents = [book.draft_content(document_ref)?, book.draft_content(counterpart)?];
+        for (document_ref, content) in [document_ref, counterpart].into_iter().zip(contents) {
             let parent = book.require_document(document_ref)?.head.parent;
-            let total = book.content(document_ref)?.total;
-            void_draft(book, document_ref, now)?;
+            let total = content.content.total;
+            book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
             if let Some(to) = parent {
                 book.put(Entry::EventsMoved { from: document_ref, to, of: None })?;
             }
@@ -240,13 +244,9 @@ fn issue_other(
         }
         return Ok(());
     }
+    // A copy shows whether both can be issued.
     let waits = match counterpart {
-        Some(_) => {
-            // The copy shows whether both can be issued.
-            let mut tried = book.clone();
-            let lacks = may_lack_any(book, &together)?;
-            if lacks { issue_where_possible(&mut tried, &together, now, supplies)?.err() } else { None }
-        }
+        Some(_) => issue_where_possible(&mut book.clone(), &together, now, supplies)?.err(),
         None => None,
     };
     let issued = match waits {
@@ -273,8 +273,8 @@ fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
     one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))
 }
 
-/// Issues documents together if the legal particulars of all are complete. Otherwise they stay drafts that each run tries
-/// again, and the inner result is the refusal.
+/// Issues documents together if all can be issued. Otherwise they stay drafts that each run tries again, and the inner result is
+/// the refusal.
 ///
 /// # Errors
 /// Returns the errors of [`issue_due`].
@@ -297,20 +297,23 @@ pub(super) fn issue_where_possible(
     })
 }
 
-/// Runs a decision that issues documents whose legal particulars may be incomplete. If they are incomplete, no document is
-/// opened or numbered, and the inner result is the refusal.
+/// Runs a decision that issues documents. If a document has to wait, the inner result is the refusal. If `may_lack` says that its
+/// legal particulars may be incomplete, no document is opened or numbered then. A draft whose lines aren't explained stays
+/// opened, because the book isn't copied for a defect.
 fn where_possible<T>(
     book: &mut ContractBook,
     may_lack: bool,
     decide: impl FnOnce(&mut ContractBook) -> Result<T, Refusal>,
 ) -> Result<Result<T, Refusal>, Refusal> {
-    if !may_lack {
-        return decide(book).map(Ok);
-    }
-    let before = book.clone();
-    match book.decide_or_restore(&before, decide) {
+    let decided = if may_lack {
+        let before = book.clone();
+        book.decide_or_restore(&before, decide)
+    } else {
+        decide(book)
+    };
+    match decided {
         Ok(decided) => Ok(Ok(decided)),
-        Err(refusal) if refusal.conflict_code().is_some_and(|code| PAPER_CODES.contains(&code)) => Ok(Err(refusal)),
+        Err(refusal) if refusal.conflict_code().is_some_and(|code| WAITING_CODES.contains(&code)) => Ok(Err(refusal)),
         Err(refusal) => Err(refusal),
     }
 }
@@ -346,7 +349,7 @@ fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingS
     Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place).collect())
 }
 
-/// Issues every document that the contract still has to bill, due or not, if its legal particulars are complete, in the order of
+/// Issues every document that the contract still has to bill and that can be issued, due or not, in the order of
 /// [`issue_due`].
 ///
 /// # Errors
@@ -602,19 +605,25 @@ pub fn issue(
     let document = book.require_document(document_ref)?.clone();
     let content = book.content_if_issued(document_ref, now, |_| true)?;
     let total = content.total;
-    let is_charged = content.products.iter().flat_map(|product| &product.lines).any(|line| book.is_of_live_charge(line));
+    let is_charged = content.lines().any(|line| book.is_of_live_charge(line));
     let stands = content.has_amount() || is_charged || book.has_events(document_ref) || book.has_dependents(&document);
     if !stands {
         void_draft(book, document_ref, now)?;
         return Ok(IssueOutcome { document_ref, issued: Vec::new(), total });
     }
+    // Explains the lines before anything changes, so that a document whose lines aren't explained stays as it is.
+    let explained = book.explain_issued(document_ref, content)?;
     let is_child = document.head.purpose == Purpose::Usage;
     let wrong_sign = total.minor() < 0;
     let issued = match document.head.kind {
-        DocumentKind::Invoice if wrong_sign && is_child => vec![flip_kind(book, &document, &content, now, supplies)?],
-        DocumentKind::Invoice if wrong_sign => split_off_credit(book, &document, &content, now, supplies)?,
-        DocumentKind::Credit | DocumentKind::Debit if wrong_sign => vec![flip_kind(book, &document, &content, now, supplies)?],
-        DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit => vec![document_ref],
+        DocumentKind::Invoice if wrong_sign && !is_child => split_off_credit(book, &document, &explained.content, now, supplies)?,
+        DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit if wrong_sign => {
+            vec![flip_kind(book, &document, &explained.content, now, supplies)?]
+        }
+        DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit => {
+            freeze_as(book, document_ref, explained, now)?;
+            vec![document_ref]
+        }
     };
     let mut outcome = IssueOutcome { document_ref, issued: Vec::new(), total };
     for issued in issued {
@@ -674,6 +683,7 @@ fn split_off_credit(
     let head = &document.head;
     let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
     let kept = book.content_if_issued(head.document_ref, now, |line| line.amount.minor() >= 0)?;
+    let kept = book.explain_issued(head.document_ref, kept)?;
     let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, supplies)?;
     freeze_as(book, head.document_ref, kept, now)?;
     book.put(Entry::Lines { document_ref: credit, lines: negated(below)? })?;
@@ -699,19 +709,20 @@ fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<Docum
 /// Freezes a draft with its content and returns its total.
 pub(super) fn freeze(book: &mut ContractBook, document_ref: DocumentRef, now: Timestamp) -> Result<Money, Refusal> {
     let content = book.content_if_issued(document_ref, now, |_| true)?;
-    freeze_as(book, document_ref, content, now)
+    let explained = book.explain_issued(document_ref, content)?;
+    freeze_as(book, document_ref, explained, now)
 }
 
 fn freeze_as(
     book: &mut ContractBook,
     document_ref: DocumentRef,
-    mut content: DocumentContent,
+    explained: ExplainedContent,
     now: Timestamp,
 ) -> Result<Money, Refusal> {
+    let ExplainedContent { content, mentions } = explained;
     if !content.adds_up() {
         return Err(Refusal::Broken("a document's total is not the sum of its lines".to_owned()));
     }
-    let mentions = book.explain(document_ref, &mut content)?;
     let document = book.require_document(document_ref)?.clone();
     let head = &document.head;
     let entity = book.entity(&head.entity_ref)?;

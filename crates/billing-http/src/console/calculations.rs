@@ -3,12 +3,13 @@
 use billing_console::unit_of;
 use billing_domain::calendar::parse_date;
 use billing_domain::document::calculation::{
-    CalculatedTier, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
-    Proration, QuantityShare,
+    CalculatedTier, ExcludedAmount, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation,
+    PreviouslyBilled, Proration, QuantityShare, UnissuedAmount,
 };
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::quantity::Quantity;
+use billing_domain::text::OneLine;
 use rust_decimal::Decimal;
 use serde_json::Value;
 
@@ -40,6 +41,7 @@ fn calculation(line: &Value, currency: Currency) -> Option<LineCalculation> {
         Some(_) => Some(MinimumFeeCalculation {
             fee: price(&line["minimum_fee"])?,
             billed: money(&line["billed_for_minimum_fee"], currency)?,
+            excluded: list(&line["excluded_from_minimum_fee"]).map(|line| excluded(line, currency)).collect::<Option<_>>()?,
         }),
         None => None,
     };
@@ -58,6 +60,7 @@ fn calculation(line: &Value, currency: Currency) -> Option<LineCalculation> {
         maximum: decimal(&line["maximum"]),
         minimum_fee,
         previously: previously(&line["previously"], currency),
+        unissued: unissued(&line["unissued"], currency),
     })
 }
 
@@ -135,8 +138,20 @@ fn previously(previously: &Value, currency: Currency) -> Option<PreviouslyBilled
     Some(PreviouslyBilled {
         quantity: decimal(&previously["quantity"]),
         amount: money(&previously["amount"], currency)?,
-        documents: list(&previously["documents"]).filter_map(|number| DocumentNumber::parse(number.as_str()?)).collect(),
+        documents: numbers(&previously["documents"]),
     })
+}
+
+fn unissued(unissued: &Value, currency: Currency) -> Option<UnissuedAmount> {
+    Some(UnissuedAmount { amount: money(&unissued["amount"], currency)?, documents: numbers(&unissued["documents"]) })
+}
+
+fn numbers(numbers: &Value) -> Vec<DocumentNumber> {
+    list(numbers).filter_map(|number| DocumentNumber::parse(number.as_str()?)).collect()
+}
+
+fn excluded(line: &Value, currency: Currency) -> Option<ExcludedAmount> {
+    Some(ExcludedAmount { name: OneLine::parse(line["name"].as_str()?).ok()?, amount: money(&line["amount"], currency)? })
 }
 
 #[cfg(test)]
@@ -197,8 +212,19 @@ mod tests {
                 vec!["minimum fee 100, 89.00 billed, 11.00 missing"],
             ),
             (
-                r#"{"billable_quantity":1,"unit_price":60,"previously":{"amount":49.00,"documents":["UB-INV-1"]}}"#.to_owned(),
-                vec!["1 × 60 = 60", "now 60.00, billed on UB-INV-1 49.00, difference 11.00"],
+                r#"{"billable_quantity":1,"unit_price":60,"previously":{"amount":49.00,"documents":["UB-INV-1"]},
+                    "unissued":{"amount":-10,"documents":["UB-CRD-1"]}}"#
+                    .to_owned(),
+                vec![
+                    "1 × 60 = 60",
+                    "now 60.00, billed on UB-INV-1 49.00, on documents not issued yet (UB-CRD-1) -10.00, difference 21.00",
+                ],
+            ),
+            (
+                r#"{"minimum_fee":100,"billed_for_minimum_fee":89.00,
+                    "excluded_from_minimum_fee":[{"name":"Set-up","amount":250}]}"#
+                    .to_owned(),
+                vec!["minimum fee 100, 89.00 counted, not counted: Set-up 250.00, 11.00 missing"],
             ),
         ];
         for (line, expected) in rows {

@@ -3,14 +3,15 @@
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::AppliedAtIssue;
 use billing_domain::document::calculation::{
-    CalculatedTier, PackageCalculation, PercentageCalculation, PreviouslyBilled, Proration, QuantityShare,
+    CalculatedTier, ExcludedAmount, PackageCalculation, PercentageCalculation, PreviouslyBilled, Proration, QuantityShare,
+    UnissuedAmount,
 };
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::rating::RatedTier;
 
 use super::declare::answer;
-use super::values::DateText;
+use super::values::{DateText, LineText};
 use super::wire::ExactNumber;
 
 answer! {
@@ -121,14 +122,36 @@ answer! {
 }
 
 answer! {
-    /// Amounts that other documents bill of the same price.
+    /// A line that does not count for a minimum fee.
+    ExcludedAmountJson of excluded: ExcludedAmount {
+        /// Name of the line.
+        name: LineText = &excluded.name,
+        /// Amount of the line in the period's price.
+        amount: ExactNumber = excluded.amount,
+    }
+}
+
+answer! {
+    /// Amounts that issued documents bill of the same price. Before format 4, also amounts of other documents.
     PreviouslyBilledJson of previously: PreviouslyBilled {
         /// Billed quantity, for usage.
         @omitted quantity: Option<ExactNumber> = previously.quantity,
-        /// Billed amount. Credits count as negative amounts.
+        /// Sum of their lines. Credits count as negative amounts.
         amount: ExactNumber = previously.amount,
         /// Numbers of the documents, in the order of opening. Of more than 12, the first six and the latest six.
         documents: Vec<String> = previously.documents.iter().map(DocumentNumber::to_string),
+    }
+}
+
+answer! {
+    /// Amounts that drafts bill of the same price, whether they are opened or not. Other lines of the same document count.
+    UnissuedAmountJson of unissued: UnissuedAmount {
+        /// Sum of the lines, as previews show them. Credits count as negative amounts.
+        amount: ExactNumber = unissued.amount,
+        /// Numbers of opened drafts, on a document that is not issued. At most 12, as in `previously`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        documents: Vec<String> = unissued.documents.iter().map(DocumentNumber::to_string),
     }
 }
 
@@ -168,4 +191,10 @@ pub(super) fn unit_price_of(line: &DocumentLine) -> Option<ExactNumber> {
     let of_usage = line.usage.as_ref().and_then(|usage| usage.unit_price);
     let of_charge = line.charge.as_ref().map(|charge| charge.unit_price);
     calculated.map(ExactNumber::from).or(of_usage.map(ExactNumber::from)).or(of_charge.map(ExactNumber::from))
+}
+
+/// Returns the lines that don't count for the minimum fee of a line.
+pub(super) fn excluded_of(line: &DocumentLine) -> &[ExcludedAmount] {
+    let minimum_fee = line.calculation.as_ref().and_then(|calculation| calculation.minimum_fee.as_ref());
+    minimum_fee.map_or(&[], |minimum_fee| minimum_fee.excluded.as_slice())
 }

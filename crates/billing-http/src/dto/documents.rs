@@ -10,8 +10,8 @@ use billing_domain::ports::PurposeKind;
 
 use super::bank_accounts::{BankAccountJson, BankAccountResponse};
 use super::calculations::{
-    AppliedAtIssueJson, DocumentQuantityJson, DocumentTierJson, PackagesJson, PercentageJson, PreviouslyBilledJson,
-    ProrationJson, quantities_of, tiers_of, unit_price_of,
+    AppliedAtIssueJson, DocumentQuantityJson, DocumentTierJson, ExcludedAmountJson, PackagesJson, PercentageJson,
+    PreviouslyBilledJson, ProrationJson, UnissuedAmountJson, excluded_of, quantities_of, tiers_of, unit_price_of,
 };
 use super::declare::answer;
 use super::enums::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
@@ -325,19 +325,27 @@ answer! {
         /// Billed days of a partial period. They apply to the price of a fixed line item and to minimums. Quantities that
         /// change within the period have their own days.
         @omitted proration: Option<ProrationJson> = calculation.and_then(|factors| factors.proration.as_ref()),
-        /// Minimum amount of a whole period that raised the amount. For a charge below zero, what it could take at most.
+        /// Minimum amount of a whole period that raised the amount. For a charge below zero, what it could take at most; on a
+        /// credit, this is the maximum.
         @omitted minimum: Option<ExactNumber> = calculation.and_then(|factors| factors.minimum),
         /// Maximum amount that lowered the amount.
         @omitted maximum: Option<ExactNumber> = calculation.and_then(|factors| factors.maximum),
         /// Minimum fee of a whole period, for the line that raises the period to it.
         @omitted minimum_fee: Option<ExactNumber> =
-            calculation.and_then(|factors| factors.minimum_fee).map(|minimum_fee| minimum_fee.fee),
+            calculation.and_then(|factors| factors.minimum_fee.as_ref()).map(|minimum_fee| minimum_fee.fee),
         /// Sum of the period's lines that count for the minimum fee. The line's amount is what is missing.
         @omitted billed_for_minimum_fee: Option<ExactNumber> =
-            calculation.and_then(|factors| factors.minimum_fee).map(|minimum_fee| minimum_fee.billed),
-        /// Amounts that other documents bill of the same price. The line's amount is the price that the other factors give
-        /// less this amount; on a credit with the opposite sign.
+            calculation.and_then(|factors| factors.minimum_fee.as_ref()).map(|minimum_fee| minimum_fee.billed),
+        /// Lines of the period that do not count for the minimum fee: one-time items and charges. Together with
+        /// `billed_for_minimum_fee`, they are the period's price without the minimum fee. In format 4 and later.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        #[schema(required = false)]
+        excluded_from_minimum_fee: Vec<ExcludedAmountJson> = excluded_of(line),
+        /// Amounts that issued documents bill of the same price. The line's amount is the price that the other factors give
+        /// less `previously` and `unissued`; on a credit with the opposite sign.
         @omitted previously: Option<PreviouslyBilledJson> = calculation.and_then(|factors| factors.previously.as_ref()),
+        /// Amounts that drafts bill of the same price. In format 4 and later.
+        @omitted unissued: Option<UnissuedAmountJson> = calculation.and_then(|factors| factors.unissued.as_ref()),
         /// Amount of the line, rounded once.
         amount: ExactNumber = line.amount,
     }

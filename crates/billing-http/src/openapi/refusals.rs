@@ -177,7 +177,8 @@ const AMENDMENTS: &[&str] = &[
     "usage_already_reported",
 ];
 /// Codes that can reject the issuing of a document.
-const DOCUMENTS: &[&str] = &["e_invoice_incomplete", "e_invoice_unavailable", "exchange_rate_missing", "paper_incomplete"];
+const DOCUMENTS: &[&str] =
+    &["calculation_mismatch", "e_invoice_incomplete", "e_invoice_unavailable", "exchange_rate_missing", "paper_incomplete"];
 /// Codes for customer and entity data in third-party formats.
 const FORMS: &[&str] = &[
     "exemption_reason_required",

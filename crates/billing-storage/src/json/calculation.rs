@@ -1,13 +1,14 @@
-//! The calculations of document lines and the amounts applied at the issue, as format 3 has them.
+//! The calculations of document lines and the amounts applied at the issue, as formats 3 and 4 have them.
 
 use billing_domain::document::calculation::{
-    CalculatedTier, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
-    Proration, QuantityShare,
+    CalculatedTier, ExcludedAmount, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation,
+    PreviouslyBilled, Proration, QuantityShare, UnissuedAmount,
 };
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{AppliedAtIssue, AtIssue};
 use billing_domain::money::{Money, Percentage, Price, SignedPrice};
 use billing_domain::quantity::Quantity;
+use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -46,6 +47,8 @@ pub(super) struct CalculationMirror {
     minimum_fee: Option<MinimumFeeCalculation>,
     #[serde(with = "previously", default, skip_serializing_if = "Option::is_none")]
     previously: Option<PreviouslyBilled>,
+    #[serde(with = "unissued", default, skip_serializing_if = "Option::is_none")]
+    unissued: Option<UnissuedAmount>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,8 +129,21 @@ struct MinimumFeeMirror {
     fee: Price,
     #[serde(with = "text_value")]
     billed: Money,
+    /// Present since format 4.
+    #[serde(with = "excluded", default, skip_serializing_if = "Vec::is_empty")]
+    excluded: Vec<ExcludedAmount>,
 }
 option_of!(minimum_fee: MinimumFeeCalculation = "MinimumFeeMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ExcludedAmount")]
+struct ExcludedMirror {
+    #[serde(with = "text_value")]
+    name: OneLine,
+    #[serde(with = "text_value")]
+    amount: Money,
+}
+list_of!(excluded: ExcludedAmount = "ExcludedMirror");
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "PreviouslyBilled")]
@@ -140,6 +156,18 @@ struct PreviouslyMirror {
     documents: Vec<DocumentNumber>,
 }
 option_of!(previously: PreviouslyBilled = "PreviouslyMirror");
+
+/// Present since format 4. Older documents count these amounts as previously billed.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "UnissuedAmount")]
+struct UnissuedMirror {
+    #[serde(with = "text_value")]
+    amount: Money,
+    /// Only a draft that was voided has numbers.
+    #[serde(with = "text_value::list", default, skip_serializing_if = "Vec::is_empty")]
+    documents: Vec<DocumentNumber>,
+}
+option_of!(unissued: UnissuedAmount = "UnissuedMirror");
 
 /// An optional calculation behind a pointer.
 pub(super) mod boxed {

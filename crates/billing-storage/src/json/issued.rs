@@ -493,8 +493,8 @@ list_of!(taxes: Tax = "tax");
 #[cfg(test)]
 mod tests {
     use billing_domain::document::calculation::{
-        CalculatedTier, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled, Proration,
-        QuantityShare,
+        CalculatedTier, ExcludedAmount, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
+        Proration, QuantityShare, UnissuedAmount,
     };
     use billing_domain::document::{AppliedAtIssue, CONTENT_FORMAT};
     use billing_testkit::{FreshIds, fixtures};
@@ -607,12 +607,17 @@ mod tests {
             proration: Some(Proration { days: 24, of_days: 30 }),
             minimum: decimal("-60.00"),
             maximum: decimal("50"),
-            minimum_fee: Some(MinimumFeeCalculation { fee: price("80"), billed: fixtures::cents(-1) }),
+            minimum_fee: Some(MinimumFeeCalculation {
+                fee: price("80"),
+                billed: fixtures::cents(-1),
+                excluded: vec![ExcludedAmount { name: fixtures::line("Set-up"), amount: fixtures::cents(25_000) }],
+            }),
             previously: Some(PreviouslyBilled {
                 quantity: decimal("100"),
                 amount: fixtures::cents(1000),
                 documents: vec![document.number.clone(), number.clone()],
             }),
+            unissued: Some(UnissuedAmount { amount: fixtures::cents(-4000), documents: Vec::new() }),
         };
         issued.content.products[0].lines[0].calculation = Some(Box::new(every_factor));
         issued.content.products[0].lines[1].calculation = Some(Box::default());
@@ -623,6 +628,8 @@ mod tests {
         let end = r#","at_issue":{"applied":[{"document_number":"UB-CRD-1","amount":"5.68 EUR"}],"due":"80.00 EUR"}}}"#;
         assert!(written.starts_with(r#"{"format":4,"#) && written.ends_with(end), "{written}");
         assert!(written.contains(r#""calculation":{"usage_quantity":"150.5","included_quantity":"10","#), "{written}");
+        assert!(written.contains(r#""excluded":[{"name":"Set-up","amount":"250.00 EUR"}]"#), "{written}");
+        assert!(written.contains(r#""unissued":{"amount":"-40.00 EUR"}"#), "{written}");
         assert!(written.contains(r#""calculation":{}"#), "{written}");
         let read: Frozen = serde_json::from_str(&written).expect("a document of format 4");
         assert_eq!((read.document, read.issued), (document, issued));

@@ -1,8 +1,9 @@
 //! The calculations of a document's lines ([`LineCalculation`]), completed by the amounts that other documents bill (billing
-//! rules 5).
+//! rules 5, 10).
 //!
 //! The amounts of a line item and service period on all documents add up to its price. So the amount of a line is the price
-//! less what the other documents bill, whichever document it is on.
+//! less what the other documents bill, whichever document it is on. What each of them bills is summed up from their lines,
+//! never from the difference, so that an amount that isn't billed as it should be is found.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +13,13 @@ use rust_decimal::Decimal;
 
 use super::ContractBook;
 use crate::contract::ProductPeriod;
+use crate::contract::terms::SelectedLineItem;
 use crate::decimal::exact_add;
-use crate::document::calculation::{LineCalculation, MAX_NAMED_DOCUMENTS, PreviouslyBilled};
+use crate::document::calculation::{LineCalculation, MAX_NAMED_DOCUMENTS, PreviouslyBilled, UnissuedAmount};
 use crate::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineKey, sign};
 use crate::document::numbering::DocumentNumber;
-use crate::document::totals::{DocumentContent, children_price};
-use crate::document::{DocumentKind, LifecycleStatus, Purpose};
+use crate::document::totals::DocumentContent;
+use crate::document::{DocumentKind, Purpose};
 use crate::money::{AmountOutOfRange, Currency, Money};
 use crate::refs::{DocumentRef, ProductNo};
 use crate::refusal::Refusal;
@@ -33,30 +35,36 @@ pub struct UnnumberedMention {
     pub document_ref: DocumentRef,
 }
 
+/// The content of a document to be issued, whose lines are explained.
+#[derive(Clone, Debug)]
+pub(in crate::ledger) struct ExplainedContent {
+    /// The content with the calculations of its lines.
+    pub(in crate::ledger) content: DocumentContent,
+    /// The named documents that don't have a number yet.
+    pub(in crate::ledger) mentions: Vec<UnnumberedMention>,
+}
+
 /// A line of another document that bills the same price.
 #[derive(Clone, Copy)]
 struct OtherLine<'b> {
     document_ref: DocumentRef,
     family: DocumentRef,
-    kind: DocumentKind,
+    is_issued: bool,
+    /// The signed amount in minor units.
+    minor: i64,
+    /// The signed change of the quantity; `None` for a regular document, whose lines have the quantity of the whole period.
+    change: Option<Decimal>,
     line: &'b LedgerLine,
-}
-
-impl OtherLine<'_> {
-    fn minor(&self) -> Result<i64, Refusal> {
-        Ok(self.line.amount.minor().checked_mul(sign(self.kind)).ok_or(AmountOutOfRange)?)
-    }
 }
 
 type OtherLines<'b> = BTreeMap<LineKey, Vec<OtherLine<'b>>>;
 
-/// The prices of a service period.
+/// The price of a service period.
 struct PricedPeriod<'b> {
     /// The period; `None` if it is no longer planned.
     period: Option<ProductPeriod<'b>>,
+    /// The price; empty for a regular document, whose lines already have their calculation.
     price: Vec<DocumentLine>,
-    /// The price without minimums, if child documents bill its usage.
-    of_children: Vec<DocumentLine>,
 }
 
 /// A line that is explained, with its document.
@@ -64,81 +72,151 @@ struct Explained<'l> {
     key: LineKey,
     rates: &'l DiscountAndTax,
     has_default_tax: bool,
-    family: DocumentRef,
     /// The index among the document's lines.
     index: usize,
+    /// The signed amount in minor units.
     minor: i64,
+    /// The signed change of the quantity; `None` for a regular document.
+    change: Option<Decimal>,
+}
+
+/// The document of the lines that are explained.
+#[derive(Clone, Copy)]
+struct ExplainedDocument {
+    family: DocumentRef,
+    kind: DocumentKind,
+    is_regular: bool,
+}
+
+/// What other documents bill of a line's price.
+#[derive(Default)]
+struct BilledElsewhere {
+    issued: i64,
+    issued_documents: BTreeSet<DocumentRef>,
+    unissued: i64,
+    drafts: BTreeSet<DocumentRef>,
+}
+
+impl BilledElsewhere {
+    fn add(&mut self, other: &OtherLine<'_>) -> Result<(), Refusal> {
+        let (sum, documents) =
+            if other.is_issued { (&mut self.issued, &mut self.issued_documents) } else { (&mut self.unissued, &mut self.drafts) };
+        *sum = sum.checked_add(other.minor).ok_or(AmountOutOfRange)?;
+        let is_named = other.minor != 0 || other.change.is_some_and(|change| !change.is_zero());
+        documents.extend(is_named.then_some(other.document_ref));
+        Ok(())
+    }
+
+    /// Adds an amount that no document bills yet, or another line of the same document.
+    fn add_unissued(&mut self, minor: i64) -> Result<(), Refusal> {
+        self.unissued = self.unissued.checked_add(minor).ok_or(AmountOutOfRange)?;
+        Ok(())
+    }
+
+    fn sum(&self) -> Result<i64, Refusal> {
+        Ok(self.issued.checked_add(self.unissued).ok_or(AmountOutOfRange)?)
+    }
 }
 
 /// The explanation of a line: its calculation, and the documents that the calculation names.
 struct Explanation {
     calculation: LineCalculation,
-    documents: BTreeSet<DocumentRef>,
+    issued: BTreeSet<DocumentRef>,
+    drafts: BTreeSet<DocumentRef>,
 }
 
 impl ContractBook {
-    /// Completes the calculations of a draft's content. Returns the named documents that don't have a number yet.
+    /// Completes the calculations of a draft's content as it is shown. They name issued documents and drafts by the numbers
+    /// that these have.
+    pub(super) fn explain_draft(&self, document_ref: DocumentRef, content: &mut DocumentContent) -> Result<(), Refusal> {
+        let explanations = self.explanations(document_ref, content)?;
+        for (line, explanation) in content.lines_mut().zip(explanations) {
+            let Explanation { mut calculation, issued, drafts } = explanation;
+            if let Some(previously) = &mut calculation.previously {
+                previously.documents = self.numbers_of(issued);
+            }
+            if let Some(unissued) = &mut calculation.unissued {
+                unissued.documents = self.numbers_of(drafts);
+            }
+            line.calculation = Some(Box::new(calculation));
+        }
+        Ok(())
+    }
+
+    /// Completes the calculations of a content to be issued, which name issued documents alone, because drafts can change.
     ///
-    /// In debug builds, a line that its calculation doesn't explain is a defect that refuses the decision.
-    pub(in crate::ledger) fn explain(
+    /// # Errors
+    /// Returns [`Refusal::Conflict`] `calculation_mismatch` if a calculation doesn't give the amount of its line. This is a
+    /// defect, and the document waits until it is corrected.
+    pub(in crate::ledger) fn explain_issued(
         &self,
         document_ref: DocumentRef,
-        content: &mut DocumentContent,
-    ) -> Result<Vec<UnnumberedMention>, Refusal> {
+        mut content: DocumentContent,
+    ) -> Result<ExplainedContent, Refusal> {
         let document = self.require_document(document_ref)?;
-        let (kind, family) = (document.head.kind, document.family);
-        let is_regular = matches!(document.head.purpose, Purpose::Regular(_));
-        let others = self.lines_beside(document_ref, content);
+        let explanations = self.explanations(document_ref, &content)?;
+        let mut mentions = Vec::new();
+        let places = content.products.iter().enumerate();
+        let places: Vec<(usize, usize)> =
+            places.flat_map(|(product, of)| (0..of.lines.len()).map(move |line| (product, line))).collect();
+        for ((line, explanation), (product, index)) in content.lines_mut().zip(explanations).zip(places) {
+            let Explanation { mut calculation, issued, drafts: _ } = explanation;
+            if let Some(previously) = &mut calculation.previously {
+                let named = outermost(issued);
+                let is_unnumbered = |named: &DocumentRef| self.number_of(*named).is_some_and(|number| number.sequence == 0);
+                let unnumbered = named.iter().copied().filter(is_unnumbered);
+                mentions.extend(unnumbered.map(|document_ref| UnnumberedMention { product, line: index, document_ref }));
+                previously.documents = self.numbers_of(named);
+            }
+            line.calculation = Some(Box::new(calculation));
+            if let Err(unexplained) = line.check(document.head.kind) {
+                let detail = format!(
+                    "the document of the period from {} cannot be issued, because its line {} is wrong: {unexplained}",
+                    document.head.period.start(),
+                    line.name
+                );
+                return Err(Refusal::conflict("calculation_mismatch", detail));
+            }
+        }
+        Ok(ExplainedContent { content, mentions })
+    }
+
+    /// Returns the explanation of each line of a content.
+    fn explanations(&self, document_ref: DocumentRef, content: &DocumentContent) -> Result<Vec<Explanation>, Refusal> {
+        let head = self.require_document(document_ref)?;
+        let document = ExplainedDocument {
+            family: head.family,
+            kind: head.head.kind,
+            is_regular: matches!(head.head.purpose, Purpose::Regular(_)),
+        };
+        let others = self.lines_beside(document_ref, content)?;
         let mut lines = Vec::new();
         for product in &content.products {
             for line in &product.lines {
+                let usage = line.usage.as_ref().filter(|_| !document.is_regular);
                 lines.push(Explained {
                     key: line.key(product.product_no),
                     rates: &product.rates,
                     has_default_tax: line.has_default_tax,
-                    family,
                     index: lines.len(),
-                    minor: line.amount.minor().checked_mul(sign(kind)).ok_or(AmountOutOfRange)?,
+                    minor: signed(document.kind, line.amount)?,
+                    change: usage.map(|usage| signed_quantity(document.kind, usage.quantity)),
                 });
             }
         }
         let mut prices: BTreeMap<(ProductNo, NaiveDate), PricedPeriod<'_>> = BTreeMap::new();
         let mut explanations = Vec::with_capacity(lines.len());
-        for (line, shown) in lines.iter().zip(content.products.iter().flat_map(|product| &product.lines)) {
-            let period = (line.key.product_no, line.key.period_start);
-            let priced = match prices.entry(period) {
+        for (line, shown) in lines.iter().zip(content.lines()) {
+            let priced = match prices.entry((line.key.product_no, line.key.period_start)) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => unknown.insert(self.priced(period, is_regular)?),
+                Entry::Vacant(unknown) => {
+                    let period = *unknown.key();
+                    unknown.insert(self.priced(period, document.is_regular)?)
+                }
             };
-            let beside = (lines.as_slice(), &others);
-            explanations.push(self.explanation(line, shown, priced, beside, (document_ref, is_regular))?);
+            explanations.push(self.explanation(line, shown, priced, (&lines, &others), document)?);
         }
-        let mut explanations = explanations.into_iter();
-        let mut mentions = Vec::new();
-        for (product_index, product) in content.products.iter_mut().enumerate() {
-            for (line_index, line) in product.lines.iter_mut().enumerate() {
-                let Some(Explanation { mut calculation, documents }) = explanations.next() else { continue };
-                if let Some(previously) = &mut calculation.previously {
-                    for named in outermost(documents) {
-                        match self.number_of(named) {
-                            Some(number) if number.sequence > 0 => previously.documents.push(number.clone()),
-                            Some(_) => {
-                                let (product, line) = (product_index, line_index);
-                                mentions.push(UnnumberedMention { product, line, document_ref: named });
-                            }
-                            None => {}
-                        }
-                    }
-                }
-                line.calculation = Some(Box::new(calculation));
-                if cfg!(debug_assertions)
-                    && let Err(unexplained) = line.check(kind)
-                {
-                    return Err(Refusal::Broken(format!("document {document_ref}, line {}: {unexplained}", line.name)));
-                }
-            }
-        }
-        Ok(mentions)
+        Ok(explanations)
     }
 
     /// Adds the numbers that were assigned to documents that a content's calculations name.
@@ -164,45 +242,51 @@ impl ContractBook {
         known.or_else(|| self.elsewhere.get(&document_ref).map(|(number, _)| number))
     }
 
+    /// Returns the numbers that documents already have, in the order of opening.
+    fn numbers_of(&self, documents: BTreeSet<DocumentRef>) -> Vec<DocumentNumber> {
+        let numbers = outermost(documents).into_iter().filter_map(|document_ref| self.number_of(document_ref));
+        numbers.filter(|number| number.sequence > 0).cloned().collect()
+    }
+
     /// Returns the lines of other documents with the keys of a content's lines. A line of usage also has the key of the
     /// quantity billed in advance.
-    fn lines_beside(&self, document_ref: DocumentRef, content: &DocumentContent) -> OtherLines<'_> {
+    fn lines_beside(&self, document_ref: DocumentRef, content: &DocumentContent) -> Result<OtherLines<'_>, Refusal> {
         let mut keys: BTreeSet<LineKey> = BTreeSet::new();
         for product in &content.products {
             for line in &product.lines {
                 let key = line.key(product.product_no);
-                if let Some(in_advance) = in_advance(&key) {
-                    keys.insert(in_advance);
-                }
+                keys.extend(in_advance(&key));
                 keys.insert(key);
             }
         }
         let mut found: OtherLines<'_> = BTreeMap::new();
-        for (other, lines) in &self.lines {
-            let placed = match self.documents.get(other) {
-                Some(document) => Some((document.head.kind, document.family)),
-                None => self.elsewhere.get(other).map(|(number, family)| (number.kind, *family)),
+        for (other, lines) in self.lines.iter().filter(|(other, _)| **other != document_ref) {
+            let (kind, family, is_issued, is_regular) = match (self.documents.get(other), self.elsewhere.get(other)) {
+                (Some(document), _) => {
+                    let is_regular = matches!(document.head.purpose, Purpose::Regular(_));
+                    (document.head.kind, document.family, document.status.is_issued(), is_regular)
+                }
+                // The book doesn't hold issued children.
+                (None, Some((number, family))) => (number.kind, *family, true, false),
+                (None, None) => continue,
             };
-            let Some((kind, family)) = placed.filter(|_| *other != document_ref) else { continue };
             for line in lines.iter().filter(|line| keys.contains(&line.key)) {
-                let other = OtherLine { document_ref: *other, family, kind, line };
+                let usage = line.usage.as_ref().filter(|_| !is_regular);
+                let change = usage.map(|usage| signed_quantity(kind, usage.quantity));
+                let minor = signed(kind, line.amount)?;
+                let other = OtherLine { document_ref: *other, family, is_issued, minor, change, line };
                 found.entry(line.key.clone()).or_default().push(other);
             }
         }
-        found
+        Ok(found)
     }
 
-    /// Returns the prices of a service period. The lines of a regular document already have their calculation.
+    /// Returns the price of a service period, if an explanation needs it.
     fn priced(&self, (no, start): (ProductNo, NaiveDate), is_regular: bool) -> Result<PricedPeriod<'_>, Refusal> {
         let period = self.contract.product(no).and_then(|product| product.period_from(start));
-        let (mut price, mut of_children) = (Vec::new(), Vec::new());
-        if let Some(period) = period.as_ref().filter(|_| !is_regular) {
-            price = self.price_of(period)?;
-            if self.family_of_children(period)?.is_some() {
-                of_children = children_price(&self.contract, period, self.usage())?;
-            }
-        }
-        Ok(PricedPeriod { period, price, of_children })
+        let is_needed = |period: &&ProductPeriod<'_>| !is_regular || period.terms.line_items.iter().any(is_prepaid);
+        let price = period.as_ref().filter(is_needed).map(|period| self.price_of(period)).transpose()?;
+        Ok(PricedPeriod { period, price: price.unwrap_or_default() })
     }
 
     fn explanation(
@@ -211,84 +295,126 @@ impl ContractBook {
         shown: &DocumentLine,
         priced: &PricedPeriod<'_>,
         (lines, others): (&[Explained<'_>], &OtherLines<'_>),
-        (document_ref, is_regular): (DocumentRef, bool),
+        document: ExplainedDocument,
     ) -> Result<Explanation, Refusal> {
         let currency = shown.amount.currency();
-        let of_key = others.get(&line.key).map_or(&[][..], Vec::as_slice);
+        let of_key = |key: &LineKey| others.get(key).map_or(&[][..], Vec::as_slice);
+        let siblings = || lines.iter().filter(|sibling| sibling.index != line.index);
         let is_in_force = |rates: &DiscountAndTax| {
             priced.period.is_some_and(|period| self.are_current(rates, line.key.line_item_id.as_ref(), period.terms))
         };
         let same_line = |priced: &&DocumentLine| priced.key(line.key.product_no) == line.key;
-        let price = priced.price.iter().find(same_line);
-        let price_calculation = shown.calculation.as_deref().or_else(|| price.and_then(|price| price.calculation.as_deref()));
-        let amount = net_of(price_calculation, currency)?.minor();
+        let of_price = || priced.price.iter().find(same_line).and_then(|price| price.calculation.as_deref());
+        let calculation = shown.calculation.as_deref().or_else(of_price);
+        let price = calculation.map_or(Ok(Money::zero(currency)), |calculation| calculation.price(currency))?;
 
-        // The amounts at the same discount and tax in the same family, and those at any discount and tax in force.
-        let (mut alike, mut standing) = (line.minor, line.minor);
-        let (mut alike_documents, mut standing_documents) = (BTreeSet::new(), BTreeSet::new());
-        let mut quantity: Option<Decimal> = None;
-        for other in of_key {
-            let has_amount = other.line.amount.minor() != 0;
-            if (&other.line.rates, other.line.has_default_tax, other.family) == (line.rates, line.has_default_tax, line.family) {
-                alike = alike.checked_add(other.minor()?).ok_or(AmountOutOfRange)?;
-                alike_documents.extend(has_amount.then_some(other.document_ref));
-            }
-            if is_in_force(&other.line.rates) {
-                standing = standing.checked_add(other.minor()?).ok_or(AmountOutOfRange)?;
-                let changed = other.line.usage.as_ref().map(|usage| usage.quantity).filter(|quantity| !quantity.is_zero());
-                standing_documents.extend((has_amount || changed.is_some()).then_some(other.document_ref));
-                if let Some(changed) = changed {
-                    let changed = if other.kind == DocumentKind::Credit { -changed } else { changed };
-                    quantity = Some(exact_add(quantity.unwrap_or_default(), changed)?);
-                }
+        // An amount that its family takes back as a whole, because it is billed at another discount or tax, is no longer part
+        // of the price.
+        let mut alike = BilledElsewhere::default();
+        let is_alike =
+            |rates: &DiscountAndTax, has_default_tax: bool| (rates, has_default_tax) == (line.rates, line.has_default_tax);
+        for other in of_key(&line.key).iter().filter(|other| other.family == document.family) {
+            if is_alike(&other.line.rates, other.line.has_default_tax) {
+                alike.add(other)?;
             }
         }
-        for sibling in lines.iter().filter(|sibling| sibling.index != line.index && sibling.key == line.key) {
-            if (sibling.rates, sibling.has_default_tax) == (line.rates, line.has_default_tax) {
-                alike = alike.checked_add(sibling.minor).ok_or(AmountOutOfRange)?;
-            }
-            if is_in_force(sibling.rates) {
-                standing = standing.checked_add(sibling.minor).ok_or(AmountOutOfRange)?;
-            }
+        for sibling in siblings().filter(|sibling| sibling.key == line.key && is_alike(sibling.rates, sibling.has_default_tax)) {
+            alike.add_unissued(sibling.minor)?;
         }
-
-        // An amount that is taken back as a whole, because it is billed at another discount or tax, is no longer part of the
-        // price.
-        let is_taken_back = !is_regular && line.minor != 0 && amount != 0 && alike == 0;
+        let is_reversed = alike.sum()?.checked_add(line.minor) == Some(0);
+        let is_taken_back = !document.is_regular && line.minor != 0 && price.minor() != 0 && is_reversed;
         if is_taken_back || !is_in_force(line.rates) {
-            let previously = billed_before(None, Money::from_minor(-line.minor, currency));
-            let calculation = LineCalculation { previously, ..LineCalculation::default() };
-            return Ok(Explanation { calculation, documents: alike_documents });
+            return Ok(explained(LineCalculation::default(), alike, None, currency));
         }
-        let of_children = priced.of_children.iter().find(same_line);
-        let mut now = (price_calculation, amount);
-        if standing != amount {
-            match of_children.filter(|of_children| of_children.amount.minor() == standing) {
-                // The children bill the price without minimums. Their parent bills the rest.
-                Some(of_children) => now = (of_children.calculation.as_deref(), standing),
-                // A draft bills the rest of the price.
-                None => standing_documents.extend(self.draft_that_bills(priced.period.as_ref(), line.key.bill_with)),
+
+        // What other documents bill of the price, at any discount and tax in force.
+        let calculation = calculation.cloned().unwrap_or_default();
+        let item = priced
+            .period
+            .and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == line.key.line_item_id.as_ref()));
+        let prepaid = in_advance(&line.key).filter(|_| item.is_some_and(is_prepaid));
+        let mut standing = BilledElsewhere::default();
+        let mut is_issued_in_advance = false;
+        for key in [Some(&line.key), prepaid.as_ref()].into_iter().flatten() {
+            for other in of_key(key).iter().filter(|other| is_in_force(&other.line.rates)) {
+                standing.add(other)?;
+                is_issued_in_advance |= other.is_issued && prepaid.as_ref() == Some(key);
+            }
+            for sibling in siblings().filter(|sibling| sibling.key == *key && is_in_force(sibling.rates)) {
+                standing.add_unissued(sibling.minor)?;
+            }
+            let is_own = document.is_regular && *key == line.key;
+            if let Some(period) = priced.period.as_ref().filter(|_| !is_own) {
+                self.add_draft(&mut standing, period, &priced.price, key)?;
             }
         }
-        let mut calculation = now.0.cloned().unwrap_or_default();
-        let mut billed = now.1.checked_sub(line.minor).ok_or(AmountOutOfRange)?;
-        if let Some(elsewhere) = calculation.previously.take() {
-            // The quantity billed in advance is on the document of the fixed items.
-            billed = billed.checked_add(elsewhere.amount.minor()).ok_or(AmountOutOfRange)?;
-            quantity = elsewhere.quantity.max(quantity);
-            let in_advance = in_advance(&line.key).and_then(|key| others.get(&key));
-            standing_documents.extend(in_advance.into_iter().flatten().map(|other| other.document_ref));
-            standing_documents.extend(self.draft_that_bills(priced.period.as_ref(), BillWith::Fixed));
+        let mut quantity = self.quantity_elsewhere(line, &calculation, priced, (lines, of_key(&line.key)))?;
+        if is_issued_in_advance {
+            quantity = quantity.max(calculation.prepaid_quantity);
         }
-        standing_documents.remove(&document_ref);
-        calculation.previously = billed_before(quantity, Money::from_minor(billed, currency));
-        Ok(Explanation { calculation, documents: standing_documents })
+        let mut explanation = explained(calculation, standing, quantity, currency);
+        if document.kind == DocumentKind::Credit {
+            explanation.calculation.turn_to_credit(price);
+        }
+        Ok(explanation)
     }
 
-    /// Returns the draft that bills the fixed items or the usage of a service period, if it is opened.
-    fn draft_that_bills(&self, period: Option<&ProductPeriod<'_>>, with: BillWith) -> Option<DocumentRef> {
-        let home = self.billing_document(period?, with)?;
-        (home.status == LifecycleStatus::Draft).then_some(home.head.document_ref)
+    /// Adds what the draft that bills a key bills of it, as previews show it, whether the draft is opened or not.
+    fn add_draft(
+        &self,
+        standing: &mut BilledElsewhere,
+        period: &ProductPeriod<'_>,
+        price: &[DocumentLine],
+        key: &LineKey,
+    ) -> Result<(), Refusal> {
+        let home = self.billing_document(period, key.bill_with);
+        if home.is_some_and(|home| home.status.is_issued()) {
+            return Ok(());
+        }
+        let mut rest = price.iter().find(|line| line.key(period.product_no) == *key).map_or(0, |line| line.amount.minor());
+        for (billed, minor) in self.documented.of_period(period.product_no, period.start()) {
+            if billed.line == *key && self.has_current_rates(billed, period.terms) {
+                rest = rest.checked_sub(minor).ok_or(AmountOutOfRange)?;
+            }
+        }
+        standing.add_unissued(rest)?;
+        standing.drafts.extend(home.filter(|_| rest != 0).map(|home| home.head.document_ref));
+        Ok(())
+    }
+
+    /// Returns the quantity of usage that issued documents bill beside a line. An issued regular document bills the usage up to
+    /// its issue, including the changes on documents that are issued later, so the quantity follows from the usage and from the
+    /// changes on drafts.
+    fn quantity_elsewhere(
+        &self,
+        line: &Explained<'_>,
+        calculation: &LineCalculation,
+        priced: &PricedPeriod<'_>,
+        (lines, others): (&[Explained<'_>], &[OtherLine<'_>]),
+    ) -> Result<Option<Decimal>, Refusal> {
+        let Some(used) = calculation.usage_quantity.filter(|_| line.key.bill_with == BillWith::Usage) else { return Ok(None) };
+        let is_billed = priced.period.is_some_and(|period| self.is_billed(&period, line.key.bill_with));
+        let is_counted = |other: &&OtherLine<'_>| other.is_issued != is_billed;
+        let mut changes = others.iter().filter(is_counted).filter_map(|other| other.change);
+        let changes = changes.try_fold(Decimal::ZERO, exact_add)?;
+        if !is_billed {
+            return Ok(Some(changes));
+        }
+        let mut own = lines.iter().filter(|sibling| sibling.key == line.key).filter_map(|sibling| sibling.change);
+        Ok(Some(exact_add(used, -own.try_fold(changes, exact_add)?)?))
+    }
+}
+
+/// Returns the signed amount of a line on a document of a kind, in minor units.
+fn signed(kind: DocumentKind, amount: Money) -> Result<i64, Refusal> {
+    Ok(amount.minor().checked_mul(sign(kind)).ok_or(AmountOutOfRange)?)
+}
+
+/// Returns the signed change of a quantity by a line on a document of a kind.
+fn signed_quantity(kind: DocumentKind, quantity: Decimal) -> Decimal {
+    match kind {
+        DocumentKind::Invoice | DocumentKind::Debit => quantity,
+        DocumentKind::Credit => -quantity,
     }
 }
 
@@ -298,28 +424,37 @@ fn in_advance(key: &LineKey) -> Option<LineKey> {
     is_usage.then(|| LineKey { bill_with: BillWith::Fixed, ..key.clone() })
 }
 
-/// Returns the amount that a calculation gives, less what it has as billed elsewhere; zero without a calculation.
-fn net_of(calculation: Option<&LineCalculation>, currency: Currency) -> Result<Money, Refusal> {
-    let Some(calculation) = calculation else { return Ok(Money::zero(currency)) };
-    let price = calculation.price(currency)?;
-    Ok(match &calculation.previously {
-        Some(elsewhere) => price.checked_sub(elsewhere.amount)?,
-        None => price,
-    })
+/// Returns whether a line item bills a quantity of its usage in advance.
+fn is_prepaid(item: &SelectedLineItem) -> bool {
+    item.metered().is_some_and(|metered| metered.charge.prepaid_quantity.is_some())
 }
 
-/// Returns what is billed before, without documents; `None` for nothing.
-fn billed_before(quantity: Option<Decimal>, amount: Money) -> Option<PreviouslyBilled> {
+/// Returns the explanation of a line by its price and what other documents bill of it.
+fn explained(
+    calculation: LineCalculation,
+    elsewhere: BilledElsewhere,
+    quantity: Option<Decimal>,
+    currency: Currency,
+) -> Explanation {
+    let BilledElsewhere { issued: billed, issued_documents, unissued, drafts } = elsewhere;
     let quantity = quantity.filter(|quantity| !quantity.is_zero());
-    (quantity.is_some() || amount.minor() != 0).then_some(PreviouslyBilled { quantity, amount, documents: Vec::new() })
+    let previously = (quantity.is_some() || billed != 0).then(|| PreviouslyBilled {
+        quantity,
+        amount: Money::from_minor(billed, currency),
+        documents: Vec::new(),
+    });
+    let unissued =
+        (unissued != 0).then(|| UnissuedAmount { amount: Money::from_minor(unissued, currency), documents: Vec::new() });
+    let calculation = LineCalculation { previously, unissued, ..calculation };
+    Explanation { calculation, issued: issued_documents, drafts }
 }
 
 /// Returns documents in the order of opening. Of more than [`MAX_NAMED_DOCUMENTS`], returns the first and the latest ones.
-fn outermost(documents: BTreeSet<DocumentRef>) -> Vec<DocumentRef> {
-    let mut documents = Vec::from_iter(documents);
+fn outermost(documents: BTreeSet<DocumentRef>) -> BTreeSet<DocumentRef> {
     let half = MAX_NAMED_DOCUMENTS / 2;
-    if documents.len() > MAX_NAMED_DOCUMENTS {
-        documents.drain(half..documents.len() - half);
+    if documents.len() <= MAX_NAMED_DOCUMENTS {
+        return documents;
     }
-    documents
+    let latest = documents.iter().rev().take(half).copied();
+    documents.iter().take(half).copied().chain(latest).collect()
 }
