@@ -129,7 +129,9 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
     let usage = line.at("usage_product_ref");
     let steps: Vec<String> = line.at_any("steps").items().map(JsonView::text).collect();
     let has_tiers = steps.is_empty() && line.at("tiers").items().next().is_some();
-    let opens = has_tiers || !steps.is_empty() || usage.is_there();
+    // A document that is not created yet carries no events.
+    let has_events = usage.is_there() && document.at("document_ref").is_there();
+    let opens = has_tiers || !steps.is_empty() || has_events;
     html! {
         tr.opens[opens] {
             td { (line.at("name").text()) }
@@ -143,7 +145,7 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
                 summary { "Calculation" }
                 @if !steps.is_empty() { ul.calculation { @for step in &steps { li { (step) } } } }
                 @if has_tiers { (tiers(line, currency)) }
-                @if usage.is_there() { p { (link(Some(events(document, usage)), "Show usage events")) } }
+                @if has_events { p { (link(Some(events(document, usage)), "Show usage events")) } }
             } } }
         }
     }

@@ -115,7 +115,7 @@ async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Reply {
     let mut possible = Vec::new();
     // The list shows the newest documents first. The oldest one is issued first.
     for reference in references.iter().rev() {
-        match quiet.rehearse(ISSUE.operation, reference, None).await.and_then(written) {
+        match quiet.rehearse(ISSUE.operation, reference, None).await {
             Ok(effects) => {
                 rows.push(issued_row(&effects, reference));
                 possible.push((Selection::FIELD.to_owned(), reference.clone()));

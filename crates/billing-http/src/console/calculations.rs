@@ -11,7 +11,7 @@ use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::quantity::Quantity;
 use billing_domain::text::OneLine;
 use rust_decimal::Decimal;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The first format whose lines have factors.
 const FIRST_FORMAT: u64 = 3;
@@ -32,6 +32,15 @@ pub(super) fn with_steps(mut document: Value) -> Value {
         }
     }
     document
+}
+
+/// Adds the steps of each line's calculation to all documents of the effects of a dry run.
+pub(super) fn effects_with_steps(mut effects: Value) -> Value {
+    let lists = effects.as_object_mut().into_iter().flat_map(Map::values_mut).filter_map(Value::as_array_mut);
+    for document in lists.flatten() {
+        *document = with_steps(document.take());
+    }
+    effects
 }
 
 /// Returns the calculation of a line; `None` if a factor isn't as the API shows it.
@@ -230,6 +239,16 @@ mod tests {
         for (line, expected) in rows {
             assert_eq!(steps(&line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn documents_that_a_dry_run_opens_have_steps() {
+        let seats = serde_json::json!({"billable_quantity": 5, "unit_price": 12});
+        let document = serde_json::json!({"currency": "EUR", "format": 4, "products": [{"line_items": [seats]}]});
+        let effects = serde_json::json!({"dry_run": true, "changes": [{"currency": "EUR"}], "opened": [document], "before": []});
+        let shown = effects_with_steps(effects);
+        assert_eq!(shown["opened"][0]["products"][0]["line_items"][0]["steps"], serde_json::json!(["5 × 12 = 60"]));
+        assert_eq!(shown["changes"], serde_json::json!([{"currency": "EUR"}]));
     }
 
     #[test]

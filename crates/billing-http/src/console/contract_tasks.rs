@@ -465,7 +465,7 @@ impl<'a> TaskPage<'a> {
 
     async fn rehearsed(&self, target: Option<Target<'_>>, said: &FormData) -> Result<Value, Problem> {
         let body = Value::Object(self.body(target, said));
-        written(self.visitor.rehearse(self.task.operation, self.reference, Some(body)).await?)
+        self.visitor.rehearse(self.task.operation, self.reference, Some(body)).await
     }
 
     /// Shows the preview of a submitted form, or carries out a confirmed preview.

@@ -424,7 +424,7 @@ impl<'a> Wizard<'a> {
         let previewed = body.to_string();
         let rehearsed = self.visitor.rehearse(self.operation(), &self.reference(), Some(body)).await;
         let (effects, problem) = match rehearsed {
-            Ok(answer) => (written(answer)?, None),
+            Ok(effects) => (effects, None),
             Err(problem) if belongs_beside(&problem) => (Value::Null, Some(problem)),
             Err(problem) => return Err(problem),
         };

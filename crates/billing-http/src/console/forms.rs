@@ -494,7 +494,7 @@ impl<'a> FormPage<'a> {
 
     async fn rehearsed(&self, said: &FormData) -> Result<Value, Problem> {
         let reference = self.reference.unwrap_or_default();
-        written(self.visitor.rehearse(self.action.operation, reference, self.body(said)).await?)
+        self.visitor.rehearse(self.action.operation, reference, self.body(said)).await
     }
 
     /// Renders the preview of a pricing: its amounts by quantity.

@@ -15,6 +15,7 @@ use maud::Markup;
 use serde_json::{Map, Value};
 
 use super::api_client::{Listed, written};
+use super::calculations::effects_with_steps;
 use crate::auth::credentials::live_session;
 use crate::blocking::blocking;
 use crate::body::ParsedBody;
@@ -152,15 +153,15 @@ impl SessionUser {
         operation.answer(call, reference.to_owned(), body.map(ParsedBody::from)).await
     }
 
-    /// Runs an operation as a dry run.
+    /// Runs an operation as a dry run. Returns its effects, whose documents explain their lines.
     ///
     /// # Errors
     /// Returns the operation's refusal, or 422 `no_dry_run` if the operation does not support dry runs.
-    pub(super) async fn rehearse(&self, id: &str, reference: &str, body: Option<Value>) -> Reply {
+    pub(super) async fn rehearse(&self, id: &str, reference: &str, body: Option<Value>) -> Result<Value, Problem> {
         let path = operations::named(id)?.url(reference);
         let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
         said.extend(body.map(|body| ("body".to_owned(), body)));
-        self.post("dry_run", Value::Object(said)).await
+        Ok(effects_with_steps(written(self.post("dry_run", Value::Object(said)).await?)?))
     }
 
     /// Returns the frame of a page.
