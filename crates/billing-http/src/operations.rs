@@ -690,10 +690,13 @@ operations! {
             asks DocumentListParams,
             answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents, or with `format` a table of all documents";
 
-        /// Sums issued documents by month of issue and currency. Void documents do not count.
+        /// Sums issued documents by month of issue and currency.
+        ///
+        /// A voided document stays in the month of its issue and is subtracted in the month of its void. `issued_from` and
+        /// `issued_to` select both by their own day.
         GET "/api/documents/summary" Permission(ListDocuments) => documents::summarize_documents,
             asks DocumentParams,
-            answers List<DocumentSummaryJson>: "The months with documents, oldest first, each with one element per currency";
+            answers List<DocumentSummaryJson>: "The months with documents or voids, oldest first, each with one element per currency";
 
         /// Returns a document.
         GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,

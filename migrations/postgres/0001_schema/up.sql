@@ -426,6 +426,7 @@ CREATE INDEX documents_of_entity ON documents (organization_id, entity_ref, crea
 CREATE INDEX documents_by_period ON documents (organization_id, period_start, document_id);
 -- With the columns that the sums by month of issue read.
 CREATE INDEX documents_by_issue_date ON documents (organization_id, issue_date, document_id) INCLUDE (currency, kind, lifecycle, total_minor);
+CREATE INDEX documents_by_void_date ON documents (organization_id, voided_on, document_id) INCLUDE (currency, kind, total_minor) WHERE voided_on IS NOT NULL;
 -- Only issued invoices and debits have a due date. Other documents come last, by reference.
 CREATE INDEX documents_by_due_date ON documents (organization_id, due_date, document_id) WHERE amount_due_minor IS NOT NULL;
 CREATE INDEX documents_without_due_date ON documents (organization_id, document_id) WHERE amount_due_minor IS NULL;

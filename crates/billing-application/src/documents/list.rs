@@ -123,8 +123,8 @@ pub fn list_documents(
     Ok(DocumentList { items: view_all(cx.tx, organization, documents, now)?, next, sums })
 }
 
-/// Returns the sums of the issued documents that match a query, by month of issue and currency. The list is empty if a reference
-/// does not exist.
+/// Returns the sums of the documents issued and voided that match a query, by month and currency. The list is empty if a
+/// reference does not exist.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`](crate::error::UseCaseError::Store) if the documents cannot be read.

@@ -209,18 +209,23 @@ impl DocumentAmounts {
     }
 }
 
-/// The documents that were issued in a month in one currency and are not void.
+/// The documents that were issued or voided in a month in one currency (billing rules 9).
+///
+/// A voided document counts in the month of its issue, and is subtracted in the month of its void. So a void changes no earlier
+/// month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BilledMonth {
     /// The first day of the month.
     pub first_day: NaiveDate,
-    /// The number of documents.
+    /// The number of documents issued.
     pub documents: u64,
-    /// The sum of the totals of invoices and debits.
+    /// The sum of the totals of invoices and debits issued.
     pub invoiced: MoneySum,
-    /// The sum of the totals of credits.
+    /// The sum of the totals of credits issued.
     pub credited: MoneySum,
-    /// The difference of both sums.
+    /// The sum of the totals of documents voided.
+    pub voided: MoneySum,
+    /// The difference of `invoiced` and the other two sums.
     pub billed: MoneySum,
 }
 
@@ -360,8 +365,8 @@ pub trait ListQueries {
     ) -> StoreResult<Vec<Document>>;
     /// Returns the count and amounts of all documents that match a filter.
     fn document_sums(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<DocumentSums>;
-    /// Returns the sums of the issued documents that match a filter and are not void, by month of issue and currency, oldest
-    /// month first.
+    /// Returns the sums of the documents issued and voided that match a filter, by month of the issue or void and currency, oldest
+    /// month first. The filter's dates of issue also select voids, by their day.
     fn billed_months(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Vec<BilledMonth>>;
     /// Returns the numbers of these customers' contracts with these references.
     fn contract_numbers(

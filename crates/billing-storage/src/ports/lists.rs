@@ -37,6 +37,15 @@ use crate::tx::{Transaction, with_conn};
 /// A day and a currency with the number of documents, and the sums of invoices and debits and of credits, each in two parts.
 type DayOfDocuments = (Cell<NaiveDate>, String, i64, i64, i64, i64, i64);
 
+/// The number of documents issued in a month in a currency, and sums in minor units.
+#[derive(Clone, Copy, Debug, Default)]
+struct MonthOfDocuments {
+    documents: u64,
+    invoiced: i128,
+    credited: i128,
+    voided: i128,
+}
+
 impl Transaction<'_> {
     /// Returns the customer of a filter, if it names a customer or a contract. Returns `None` if the contract does not
     /// exist.
@@ -59,6 +68,31 @@ impl Transaction<'_> {
 
     fn count(&mut self, statement: Statement<BigInt>) -> StoreResult<u64> {
         counted(with_conn!(self, "lists", |conn| statement.get_result(conn))?)
+    }
+
+    /// Sums documents that have a date in a column: by the first day of its month and currency, the number of documents, and the
+    /// totals of invoices and debits and of credits.
+    fn dated_sums(
+        &mut self,
+        organization: OrganizationId,
+        documents: &Statement<()>,
+        column: &'static str,
+    ) -> StoreResult<Vec<(NaiveDate, String, u64, [i128; 2])>> {
+        // By day, because each database has its own functions for months. The index of each date has all columns.
+        let mut s = documents.after::<(Day, Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
+            "SELECT {column}, currency, count(*), {}, {}",
+            summed_in_parts("CASE WHEN kind = 'CREDIT' THEN 0 ELSE total_minor END"),
+            summed_in_parts("CASE WHEN kind = 'CREDIT' THEN total_minor ELSE 0 END"),
+        ));
+        s.sql(format!(" AND {column} IS NOT NULL GROUP BY {column}, currency"));
+        let rows: Vec<DayOfDocuments> = with_conn!(self, "documents", |conn| s.load(conn))?;
+        let row = Row::new("documents", organization);
+        let minor = |high: i64, low: i64| i128::from(high) * i128::from(SUM_PART) + i128::from(low);
+        let read = |(day, currency, documents, invoiced_high, invoiced_low, credited_high, credited_low): DayOfDocuments| {
+            let sums = [minor(invoiced_high, invoiced_low), minor(credited_high, credited_low)];
+            Ok((first_of_month(row.cell(column, day)?), currency, counted(documents)?, sums))
+        };
+        rows.into_iter().map(read).collect()
     }
 }
 
@@ -146,32 +180,33 @@ impl ListQueries for Transaction<'_> {
 
     fn billed_months(&mut self, organization: OrganizationId, filter: &DocumentFilter) -> StoreResult<Vec<BilledMonth>> {
         let Some(customer_id) = self.customer_of(organization, filter)? else { return Ok(Vec::new()) };
-        // By day, because each database has its own functions for months. The index of issue dates has all columns.
-        let mut s = narrowed::<()>(organization, filter, customer_id)
-            .after::<(Day, Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
-                "SELECT issue_date, currency, count(*), {}, {}",
-                summed_in_parts("CASE WHEN kind = 'CREDIT' THEN 0 ELSE total_minor END"),
-                summed_in_parts("CASE WHEN kind = 'CREDIT' THEN total_minor ELSE 0 END"),
-            ));
-        s.sql(" AND lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') GROUP BY issue_date, currency");
-        let rows: Vec<DayOfDocuments> = with_conn!(self, "documents", |conn| s.load(conn))?;
-        let row = Row::new("documents", organization);
-        let mut months: BTreeMap<(NaiveDate, String), (u64, i128, i128)> = BTreeMap::new();
-        for (day, currency, count, invoiced_high, invoiced_low, credited_high, credited_low) in rows {
-            let day = row.cell("issue_date", day)?;
-            let minor = |high: i64, low: i64| i128::from(high) * i128::from(SUM_PART) + i128::from(low);
-            let month = months.entry((first_of_month(day), currency)).or_default();
-            month.0 += counted(count)?;
-            month.1 += minor(invoiced_high, invoiced_low);
-            month.2 += minor(credited_high, credited_low);
+        let mut months: BTreeMap<(NaiveDate, String), MonthOfDocuments> = BTreeMap::new();
+        let issued = narrowed::<()>(organization, filter, customer_id);
+        for (first_day, currency, documents, [invoiced, credited]) in self.dated_sums(organization, &issued, "issue_date")? {
+            let month = months.entry((first_day, currency)).or_default();
+            month.documents += documents;
+            month.invoiced += invoiced;
+            month.credited += credited;
         }
+        // The dates of the filter select voids by their own day.
+        let of_any_day = DocumentFilter { issued_from: None, issued_to: None, ..filter.clone() };
+        let mut voided = narrowed::<()>(organization, &of_any_day, customer_id);
+        for (condition, day) in [(" AND voided_on >= ", filter.issued_from), (" AND voided_on <= ", filter.issued_to)] {
+            if let Some(day) = day {
+                voided.sql(condition).day(day);
+            }
+        }
+        for (first_day, currency, _, [invoiced, credited]) in self.dated_sums(organization, &voided, "voided_on")? {
+            months.entry((first_day, currency)).or_default().voided += invoiced - credited;
+        }
+        let row = Row::new("documents", organization);
         let mut billed = Vec::with_capacity(months.len());
-        for ((first_day, currency), (documents, invoiced, credited)) in months {
+        for ((first_day, currency), MonthOfDocuments { documents, invoiced, credited, voided }) in months {
             let currency: Currency = row.leaf("currency", &currency)?;
             let sum = |minor| row.checked("total_minor", MoneySum::from_minor(minor, currency));
-            let difference = sum(invoiced - credited)?;
-            let (invoiced, credited) = (sum(invoiced)?, sum(credited)?);
-            billed.push(BilledMonth { first_day, documents, invoiced, credited, billed: difference });
+            let difference = sum(invoiced - credited - voided)?;
+            let (invoiced, credited, voided) = (sum(invoiced)?, sum(credited)?, sum(voided)?);
+            billed.push(BilledMonth { first_day, documents, invoiced, credited, voided, billed: difference });
         }
         Ok(billed)
     }

@@ -293,26 +293,36 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     assert_eq!((credits.count, credits.amounts), (1, vec![of(-300, 0, "EUR")]));
     let drafts = sums(&DocumentFilter { state: Some(DocumentState::Draft), ..any() });
     assert_eq!((drafts.count, drafts.amounts), (3, vec![of(0, 0, "EUR")]));
-    // Documents are issued on the first day after their period. Written-off documents count as billed, void documents don't.
+    // Documents are issued on the first day after their period. Written-off documents count as billed. The void document stays in
+    // October, the month of its issue, and is subtracted in the month of its void.
     let months = |filter: &DocumentFilter| {
         let found = read(store, |tx| tx.billed_months(w.org, filter));
-        let told = |month: &BilledMonth| (month.first_day, month.documents, month.invoiced, month.credited, month.billed);
+        let told = |month: &BilledMonth| {
+            (month.first_day, month.documents, [month.invoiced, month.credited, month.voided, month.billed])
+        };
         found.iter().map(told).collect::<Vec<_>>()
     };
-    let billed = |day, documents, invoiced, credited, currency| {
-        (date(day), documents, money(invoiced, currency), money(credited, currency), money(invoiced - credited, currency))
+    let billed = |day, documents, invoiced, credited, voided, currency| {
+        let sums = [invoiced, credited, voided, invoiced - credited - voided];
+        (date(day), documents, sums.map(|sum| money(sum, currency)))
     };
     let expected = [
-        billed("2026-02-01", 2, 1000, 300, "EUR"),
-        billed("2026-03-01", 1, 1000, 0, "EUR"),
-        billed("2026-04-01", 1, 70, 0, "EUR"),
-        billed("2026-05-01", 1, 500, 0, "JPY"),
-        billed("2026-06-01", 1, 20_000, 0, "JPY"),
+        billed("2026-02-01", 2, 1000, 300, 999, "EUR"),
+        billed("2026-03-01", 1, 1000, 0, 0, "EUR"),
+        billed("2026-04-01", 1, 70, 0, 0, "EUR"),
+        billed("2026-05-01", 1, 500, 0, 0, "JPY"),
+        billed("2026-06-01", 1, 20_000, 0, 0, "JPY"),
+        billed("2026-10-01", 1, 999, 0, 0, "EUR"),
     ];
     assert_eq!(months(&any()), expected);
-    let march = DocumentFilter { issued_from: Some(date("2026-03-01")), issued_to: Some(date("2026-03-31")), ..any() };
-    assert_eq!(months(&march), expected[1..2]);
-    assert_eq!(months(&DocumentFilter { state: Some(DocumentState::Void), ..any() }), []);
+    let of_days = |from, to| DocumentFilter { issued_from: Some(date(from)), issued_to: Some(date(to)), ..any() };
+    assert_eq!(months(&of_days("2026-03-01", "2026-03-31")), expected[1..2]);
+    assert_eq!(months(&of_days("2026-10-01", "2026-10-01")), expected[5..]);
+    // The void is selected by its own day.
+    let void = billed("2026-02-01", 0, 0, 0, 999, "EUR");
+    assert_eq!(months(&of_days("2026-02-12", "2026-02-12")), [void]);
+    assert_eq!(months(&of_days("2026-02-13", "2026-02-28")), []);
+    assert_eq!(months(&DocumentFilter { state: Some(DocumentState::Void), ..any() }), [void, expected[5]]);
     for month in [9, 10, 11] {
         w.issue(store, w.head(month), Money::from_minor(i64::MAX, fixtures::eur()));
     }
