@@ -201,6 +201,49 @@ fn the_wizard_creates_the_contract_that_it_previews() {
 }
 
 #[test]
+fn the_console_asks_before_it_creates_the_same_contract_again() {
+    let database = Database::sqlite();
+    let (_server, admin, software, _) = scene(&database);
+    catalog::make_customer(&software, "globex");
+    let count = || {
+        let found = software.get("/api/contracts/search?customer_ref=globex").ok();
+        found.as_array().map(Vec::len).expect("contracts")
+    };
+    let last = "/console/new/contracts?customer_ref=globex&pricing=team&step=quantities&term=12";
+    let (one, other) = (page(&admin, last), page(&admin, last));
+    assert!(!one.contains("Possible mistake"), "{one}");
+    assert_eq!(form(&one, "/new/contracts").send(&admin, &[("confirmed", "yes")]).status, 303);
+    // The preview of the other page is older than the first contract.
+    let asked = form(&other, "/new/contracts").send(&admin, &[("confirmed", "yes")]);
+    assert!(asked.status == 200 && asked.text.contains("Possible mistake: contract C-2 of the same customer"), "{}", asked.text);
+    assert_eq!(count(), 1);
+    let shown = form(&asked.text, "/new/contracts");
+    assert_eq!(shown.send(&admin, &[("confirmed", "yes")]).status, 200, "the question stays");
+    assert_eq!(count(), 1);
+    assert_eq!(shown.send(&admin, &[("confirmed", "yes"), ("accepted", "yes")]).status, 303);
+    assert_eq!(count(), 2);
+
+    let advanced = form(&page(&admin, "/console/new/contracts?advanced=yes"), "/new/contracts");
+    let start = Day::today().to_string();
+    let values = [
+        ("customer_ref", "globex"),
+        ("products/0/product_pricing_ref", TEAM),
+        ("products/0/billing_start_date", start.as_str()),
+        ("products/0/billing_end_date", "2099-12-31"),
+    ];
+    let preview = filled(&advanced, &values).send(&admin, &[]);
+    assert!(preview.status == 200 && !preview.text.contains("Possible mistake"), "{}", preview.text);
+    let confirmed = form(&preview.text, "/new/contracts");
+    assert_eq!(confirmed.send(&admin, &[("confirmed", "yes")]).status, 303);
+    assert_eq!(confirmed.send(&admin, &[("confirmed", "yes")]).status, 303, "the same form again creates nothing");
+    let asked = filled(&confirmed, &[("form_key", "another")]).send(&admin, &[("confirmed", "yes")]);
+    assert!(asked.status == 409 && asked.text.contains("Possible mistake: contract C-4"), "{} {}", asked.status, asked.text);
+    assert_eq!(count(), 3);
+    assert_eq!(form(&asked.text, "/new/contracts").send(&admin, &[("confirmed", "yes"), ("accepted", "yes")]).status, 303);
+    assert_eq!(count(), 4);
+}
+
+#[test]
 fn the_wizard_adds_a_product_and_keeps_the_others() {
     let database = Database::sqlite();
     let (_server, admin, software, contract) = scene(&database);

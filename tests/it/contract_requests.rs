@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::scene::{each, fee_of, product, refused};
 use acceptance::when::Day;
-use acceptance::{Answer, Database, Scene, books, catalog, on_sqlite};
+use acceptance::{Answer, Database, Scene, books, catalog, on_both_databases, on_sqlite};
 use serde_json::{Value, json};
 
 on_sqlite!(
@@ -24,6 +24,8 @@ on_sqlite!(
     quantities_are_read_as_they_were_agreed,
     a_quantity_that_cannot_be_is_refused,
 );
+
+on_both_databases!(a_contract_that_is_created_twice_has_a_warning, contracts_created_at_once_warn_of_each_other);
 
 fn with(product: Value, fields: Value) -> Value {
     catalog::with(product, &fields)
@@ -317,4 +319,50 @@ fn a_quantity_that_cannot_be_is_refused(database: &Database) {
         assert_eq!(answer.status, 422, "{fields}: {}", answer.text);
     }
     assert_eq!(scene.contract(&contract_ref)["version"].to_string(), "1");
+}
+
+fn a_contract_that_is_created_twice_has_a_warning(database: &Database) {
+    let mut scene = begin(database);
+    scene.fee("q", "5.00");
+    scene.client.post("/api/customers/", &json!({"customer_ref": "globex", "name": "Globex"})).ok();
+    let of = |customer_ref: &str, products: Value| json!({"customer_ref": customer_ref, "products": products});
+    let both = of(catalog::ACME, json!([year("p"), product("q", "2026-02-01", "2026-06-30")]));
+    let first = scene.client.post("/api/contracts/", &both).ok();
+    assert!(first.get("warnings").is_none(), "{first}");
+    // The same products in another order, with another discount, are the same contract.
+    let again = with(product("q", "2026-02-01", "2026-06-30"), json!({"discount": 10}));
+    let again = of(catalog::ACME, json!([again, year("p")]));
+    let dry_run = scene.client.post("/api/dry_run", &json!({"path": "/api/contracts/", "body": again})).ok();
+    let keyed = scene.client.with_header("Idempotency-Key", "twice");
+    let second = keyed.post("/api/contracts/", &again).ok();
+    let warning = &second["warnings"][0];
+    assert_eq!((&warning["code"], &warning["contract_ref"]), (&json!("same_as"), &first["contract_ref"]));
+    assert!(warning["detail"].as_str().is_some_and(|detail| detail.contains("contract C-1 ")), "{warning}");
+    assert_eq!((&dry_run["warnings"], second["warnings"].as_array().map(Vec::len)), (&second["warnings"], Some(1)));
+    assert_eq!(keyed.post("/api/contracts/", &again).ok(), second, "the warning belongs to the stored response");
+    assert!(scene.contract(second["contract_ref"].as_str().expect("a reference")).get("warnings").is_none());
+    for other in [
+        of("globex", again["products"].clone()),
+        of(catalog::ACME, json!([year("p")])),
+        of(catalog::ACME, json!([year("p"), product("q", "2026-02-01", "2026-07-31")])),
+    ] {
+        let made = scene.client.post("/api/contracts/", &other).ok();
+        assert!(made.get("warnings").is_none(), "{other}: {made}");
+    }
+    // The second contract is as old as the limit, and then older.
+    scene.go_to_instant("2026-01-15T12:05:00Z");
+    assert_eq!(scene.client.post("/api/contracts/", &both).ok()["warnings"][0]["contract_ref"], second["contract_ref"]);
+    scene.go_to_instant("2026-01-15T12:11:00Z");
+    assert!(scene.client.post("/api/contracts/", &both).ok().get("warnings").is_none());
+}
+
+fn contracts_created_at_once_warn_of_each_other(database: &Database) {
+    let scene = begin(database);
+    let contract = json!({"customer_ref": catalog::ACME, "products": [year("p")]});
+    let made: Vec<Value> = std::thread::scope(|scope| {
+        let threads = [(); 6].map(|()| scope.spawn(|| scene.client.post("/api/contracts/", &contract).ok()));
+        threads.into_iter().map(|thread| thread.join().expect("a contract")).collect()
+    });
+    let without = made.iter().filter(|made| made.get("warnings").is_none());
+    assert_eq!(without.count(), 1, "{made:?}");
 }

@@ -9,6 +9,7 @@ use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry, IdGenerator};
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, attempt, transact};
 use billing_domain::refs::{ContractKey, OrganizationId};
+use billing_domain::warning::Warning;
 
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, IdempotentRequest};
@@ -97,6 +98,7 @@ pub struct Cx<'c> {
     principal: Option<&'c Principal>,
     author: AuditContext<'c>,
     recorder: Option<&'c dyn ChangeRecorder>,
+    warnings: Vec<Warning>,
 }
 
 impl<'c> Cx<'c> {
@@ -111,13 +113,24 @@ impl<'c> Cx<'c> {
             principal: Some(principal),
             author: AuditContext::of(principal),
             recorder: None,
+            warnings: Vec::new(),
         }
     }
 
     /// Creates the context of the service's own scheduled work.
     pub(crate) fn of_scheduler(tx: &'c mut dyn Tx, services: &'c Services, organization: OrganizationId, now: Timestamp) -> Self {
         let author = AuditContext::scheduler(organization);
-        Self { tx, services, organization, by: Actor::Service, now, principal: None, author, recorder: None }
+        Self {
+            tx,
+            services,
+            organization,
+            by: Actor::Service,
+            now,
+            principal: None,
+            author,
+            recorder: None,
+            warnings: Vec::new(),
+        }
     }
 
     /// Creates the context of an actor whose permission was checked before. Usage events record no audit events.
@@ -129,7 +142,7 @@ impl<'c> Cx<'c> {
         now: Timestamp,
     ) -> Self {
         let author = AuditContext { organization, author: AuditActor::of(by), request_id: None };
-        Self { tx, services, organization, by, now, principal: None, author, recorder: None }
+        Self { tx, services, organization, by, now, principal: None, author, recorder: None, warnings: Vec::new() }
     }
 
     /// Returns the principal who requested the use case.
@@ -148,6 +161,16 @@ impl<'c> Cx<'c> {
     /// Returns the recorder of affected resources in a dry run.
     pub(crate) const fn recorder(&self) -> Option<&'c dyn ChangeRecorder> {
         self.recorder
+    }
+
+    /// Adds a warning to the response.
+    pub(crate) fn warn(&mut self, warning: Warning) {
+        self.warnings.push(warning);
+    }
+
+    /// Returns the warnings so far.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Returns the source of identifiers for domain decisions.
@@ -169,7 +192,14 @@ impl<'c> Cx<'c> {
         part: &mut dyn FnMut(&mut Cx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let Self { services, organization, by, now, principal, author, .. } = *self;
-        attempt(self.tx, |tx| part(&mut Cx { tx, services, organization, by, now, principal, author, recorder }))
+        let (done, warnings) = attempt(self.tx, |tx| {
+            let warnings = Vec::new();
+            let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings };
+            let done = part(&mut cx)?;
+            Ok::<_, E>((done, cx.warnings))
+        })?;
+        self.warnings.extend(warnings);
+        Ok(done)
     }
 }
 

@@ -16,6 +16,7 @@ use billing_domain::ledger::{ContractBook, Entry};
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{DocumentFilter, StoreError, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::warning::Warning;
 
 use crate::carry_out::{ChangeRecorder, Cx};
 use crate::contracts::planned_invoices;
@@ -47,6 +48,8 @@ pub struct Effects {
     pub changes: Vec<DocumentChange>,
     /// The sums of these figures by currency.
     pub totals: Vec<EffectTotals>,
+    /// The warnings of the use case.
+    pub warnings: Vec<Warning>,
 }
 
 /// Records the resources that a use case affects during a dry run.
@@ -157,9 +160,9 @@ impl DryRunRecorder {
     /// Returns the effects on all captured resources.
     fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
         let (organization, now) = (cx.organization, cx.now);
-        let tx = &mut *cx.tx;
         let AffectedResources { contracts, agreed, before, planned: mut planned_before } = self.0.take();
-        let mut effects = Effects::default();
+        let mut effects = Effects { warnings: cx.warnings().to_vec(), ..Effects::default() };
+        let tx = &mut *cx.tx;
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
             before.iter().map(|(document_ref, (customer, _))| (*document_ref, *customer)).unzip();
         for contract in contracts {

@@ -16,6 +16,8 @@ pub struct Preview {
     pub tells: &'static str,
     /// Effects according to the API.
     pub effects: Value,
+    /// Whether the visitor accepted the warnings.
+    pub is_accepted: bool,
     /// Target of the form.
     pub action: String,
     /// Button label.
@@ -30,6 +32,8 @@ pub struct Preview {
 
 /// Form field that confirms the change.
 pub const CONFIRMED: &str = "confirmed";
+/// Form field that accepts the warnings of a preview.
+pub const ACCEPTED: &str = "accepted";
 /// Form field that returns to the form.
 pub const AGAIN: &str = "again";
 
@@ -70,9 +74,30 @@ pub fn preview(preview: &Preview) -> Markup {
         } @else { p { "No documents would change." } }
         form.actions method="post" action=(preview.action) {
             @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
+            (warnings(effects, preview.is_accepted))
             button name=(CONFIRMED) value="yes" { (preview.button) }
             @if preview.has_form { button.plain name=(AGAIN) value="yes" { "Edit" } }
             a href=(preview.back) { "Cancel" }
+        }
+    }
+}
+
+/// Renders the possible mistakes in a change as a question, which a form asks before it carries out the change.
+pub(crate) fn warnings(effects: JsonView<'_>, is_accepted: bool) -> Markup {
+    let warnings: Vec<JsonView<'_>> = effects.at_any("warnings").items().collect();
+    html! {
+        @for warning in &warnings {
+            @let contract = warning.at_any("contract_ref");
+            p.notice.refused role="alert" {
+                "Possible mistake: " (warning.at("detail").text()) ". "
+                @if contract.is_there() { a href=(href(&["contracts", &contract.text()])) { "Show contract" } }
+            }
+        }
+        @if !warnings.is_empty() {
+            label.check {
+                input type="checkbox" name=(ACCEPTED) value="yes" checked[is_accepted];
+                span { "It is not a mistake: continue" }
+            }
         }
     }
 }
@@ -186,6 +211,7 @@ mod tests {
             title: "Void".to_owned(),
             tells: "",
             effects,
+            is_accepted: false,
             action: "/console/do/void/d".to_owned(),
             button: "Void",
             said: vec![("reason".to_owned(), "\"><b>".to_owned())],

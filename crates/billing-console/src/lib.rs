@@ -46,7 +46,7 @@ pub use contract::{ContractAnswers, contract, is_fixed, price, quantity_on};
 pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};
 pub use customer::{CustomerAnswers, StatementAnswers, customer, statement};
 pub use document::{DocumentAnswers, document};
-pub use effects::{AGAIN, CONFIRMED, Preview, is_seen, preview};
+pub use effects::{ACCEPTED, AGAIN, CONFIRMED, Preview, is_seen, preview};
 pub use event::event;
 pub use filters::{ListFilters, NamedPeriod, PeriodFilters, period_filters, selected_part};
 pub use form::{Field, Form, Group, Item, LIVE, List, RESIZE, Suggestions, form, was};

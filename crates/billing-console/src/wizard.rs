@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::contract_tasks::{TaskField, hidden, inputs, more, refused};
-use crate::effects::{CONFIRMED, amount_changes, is_seen, whole_documents};
+use crate::effects::{CONFIRMED, amount_changes, is_seen, warnings, whole_documents};
 use crate::json_view::JsonView;
 
 /// Everything around a step of the wizard.
@@ -64,6 +64,8 @@ pub struct WizardPreview {
     pub previewed: String,
     /// Effects according to the API; null if the values are invalid.
     pub effects: Value,
+    /// Whether the visitor accepted the warnings.
+    pub is_accepted: bool,
     /// Errors that belong to no field.
     pub others: Vec<String>,
     /// Label of the button that carries out the change.
@@ -185,6 +187,7 @@ pub fn wizard_preview(wizard: &WizardPage, preview: &WizardPreview) -> Markup {
                             (whole_documents(effects))
                         } @else { p { "No documents in the current and the next period." } }
                     }
+                    (warnings(effects, preview.is_accepted))
                     div.buttons { button name=(CONFIRMED) value="yes" { (preview.button) } }
                 }
             }
@@ -244,6 +247,7 @@ mod tests {
             more: Vec::new(),
             previewed: "{\"a\":1}".to_owned(),
             effects,
+            is_accepted: false,
             others: others.iter().map(|other| (*other).to_owned()).collect(),
             button: "Create contract",
         };

@@ -66,6 +66,7 @@ pub mod text;
 pub mod usage;
 pub mod verification;
 pub mod violation;
+pub mod warning;
 pub mod webhook;
 
 /// The example in the README is a test.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
-use billing_application::error::{ResourceKind, UseCaseResult};
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
 use billing_domain::access::Principal;
@@ -14,6 +14,7 @@ use billing_domain::idempotency::{BodyHash, IdempotentResponse, ScopedIdempotenc
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::refs::OrganizationId;
 use billing_domain::violation::Violations;
+use billing_domain::warning::Warning;
 use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,6 +37,9 @@ use crate::writer_turn::{TransactionSize, run_in_turn};
 /// Marks a replayed response.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
 
+/// The code of a call that was refused because of its warnings.
+pub(crate) const WARNINGS_NOT_ACCEPTED: &str = "warnings_not_accepted";
+
 /// The response of an operation.
 pub(crate) type Reply = Result<HttpResponse, Problem>;
 
@@ -50,6 +54,8 @@ pub(crate) struct Call {
     pub(crate) key: Option<ScopedIdempotencyKey>,
     /// Whether nothing is stored and the response lists the effects on documents.
     pub(crate) is_dry_run: bool,
+    /// Whether a change with warnings is carried out. The console first asks its visitor, the API always accepts.
+    accepts_warnings: bool,
     pub(crate) use_case: UseCase,
     /// The reference in the path; empty if the path has none.
     reference: String,
@@ -70,6 +76,7 @@ impl Call {
             query,
             key: None,
             is_dry_run: false,
+            accepts_warnings: true,
             use_case,
             reference: String::new(),
             body: None,
@@ -86,6 +93,11 @@ impl Call {
     /// Returns the same call as a dry run.
     pub(crate) fn into_dry_run(self) -> Self {
         Self { key: None, is_dry_run: true, ..self }
+    }
+
+    /// Returns the same call, which is refused where it has warnings: 409 [`WARNINGS_NOT_ACCEPTED`].
+    pub(crate) fn without_warnings(self) -> Self {
+        Self { accepts_warnings: false, ..self }
     }
 
     /// Returns the principal.
@@ -173,8 +185,13 @@ impl Call {
         if self.is_dry_run {
             return self.effects(Box::new(move |cx| work(cx).map(drop))).await;
         }
+        let accepts_warnings = self.accepts_warnings;
         self.once_in_turn(move |services, request| {
-            carry_out(services, request, |done| Success::json(written(&J::from(done))).kept(), work)
+            let render = |done: &T| Success::json(written(&J::from(done))).kept();
+            carry_out(services, request, render, |cx| {
+                let done = work(cx)?;
+                if accepts_warnings || cx.warnings().is_empty() { Ok(done) } else { Err(not_accepted(cx.warnings())) }
+            })
         })
         .await
     }
@@ -346,6 +363,11 @@ impl Call {
     }
 }
 
+fn not_accepted(warnings: &[Warning]) -> UseCaseError {
+    let details: Vec<String> = warnings.iter().map(Warning::to_string).collect();
+    UseCaseError::Conflict { code: WARNINGS_NOT_ACCEPTED, detail: details.join("; ") }
+}
+
 /// The work of a dry run. Boxed, because a separate future type per operation makes compilation slow.
 pub(crate) type DryRunWork = Box<dyn FnMut(&mut Cx<'_>) -> UseCaseResult<()> + Send>;
 
@@ -449,6 +471,7 @@ impl FromRequest for Call {
                 query: Query::of(request.path(), request.query_string())?,
                 key: extensions.get::<ScopedIdempotencyKey>().cloned(),
                 is_dry_run: false,
+                accepts_warnings: true,
                 use_case,
                 reference,
                 body: None,

@@ -15,6 +15,7 @@ use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
 use billing_domain::text::OneLine;
+use billing_domain::warning::{Warning, earliest_duplicate};
 
 use super::{ContractView, view};
 use crate::audit::{AuditChange, AuditSubject};
@@ -85,6 +86,11 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         Entry::Due(at) => at,
         _ => None,
     });
+    // The number is taken, so creations of the organization take turns, and each one finds those before it.
+    let like = cx.tx.contracts_like(organization, &book.contract, earliest_duplicate(now))?;
+    if let Some(warning) = Warning::of_duplicate(&book.contract, &like) {
+        cx.warn(warning);
+    }
     cx.tx.insert_contract(organization, &book.contract, due)?;
     let subject = MetadataSubject::Contract(book.contract.customer_id, book.contract.contract_ref);
     cx.tx.put_metadata(organization, subject, &Metadata::default(), &book.contract.metadata)?;

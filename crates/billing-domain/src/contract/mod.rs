@@ -225,6 +225,22 @@ impl Contract {
         starts.min()
     }
 
+    /// Returns whether another contract bills the same pricings over the same days, in any order. A contract that bills nothing
+    /// is never the same.
+    pub fn bills_same_products(&self, other: &Self) -> bool {
+        let billed = |contract: &Self| {
+            let of_product = |product: &ContractProduct| {
+                let days = product.billed()?;
+                Some((product.newest_terms()?.pricing.pricing_ref.clone(), days.start(), days.last_day()))
+            };
+            let mut billed: Vec<_> = contract.products.iter().filter_map(of_product).collect();
+            billed.sort();
+            billed
+        };
+        let own = billed(self);
+        !own.is_empty() && own == billed(other)
+    }
+
     /// Returns the product and the first day of the period that bills a `ONCE` line item of a pricing. This is the first
     /// period in which any product of the contract has the line item (billing rules 6).
     pub fn once_billed_in(&self, pricing: &PricingRef, item: &LineItemId) -> Option<(NaiveDate, ProductNo)> {

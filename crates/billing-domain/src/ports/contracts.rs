@@ -46,6 +46,14 @@ pub trait Contracts {
         customer_id: CustomerId,
         page: PageRequest,
     ) -> StoreResult<Page<Contract>>;
+    /// Returns the newest of the customer's contracts that were created at an instant or later, are not canceled, and have the
+    /// same first and last billed day as a contract.
+    fn contracts_like(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        since: Timestamp,
+    ) -> StoreResult<Vec<Contract>>;
     /// Returns the contracts that meter any of these pairs of customer and usage product, ordered by creation. A contract
     /// matches when any version of one of its products meters the usage product.
     ///

@@ -4,7 +4,8 @@ use billing_domain::calendar::{Period, TimeZone, plus_days};
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{Contract, ContractProduct, ContractState, EndReason, ProductPeriod, Segment, SegmentTerms};
-use billing_domain::refs::ProductNo;
+use billing_domain::refs::{ContractRef, ProductNo};
+use billing_domain::warning::Warning;
 use billing_testkit::{CountingIds, fixtures, strategies};
 use chrono::NaiveDate;
 use fixtures::{agreed, at, date};
@@ -398,4 +399,44 @@ fn a_contract_cancelled_at_once_is_cancelling_until_its_last_day_is_over() {
         contract(vec![chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-03-11", CANCELLED)])], true);
     contract.cancelled_at = Some(at("2026-03-10T09:00:00Z"));
     assert_states(&contract, &[("2026-03-10", ContractState::Cancelling), ("2026-03-11", ContractState::Cancelled)]);
+}
+
+#[test]
+fn a_contract_is_the_same_as_a_recent_one_with_equal_pricings_and_days() {
+    let at_seconds = |seconds| fixtures::at(fixtures::CREATED_AT).plus_seconds(seconds);
+    let year = || chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31"))]);
+    let half = || chain(1, vec![("2026-01-01", billed("2026-01-01", "2026-06-30"))]);
+    let made = |number: u64, seconds, products| {
+        let created_at = at_seconds(seconds);
+        let contract_ref = ContractRef::from_uuid(uuid::Uuid::from_u128(u128::from(number)));
+        Contract { number, created_at, contract_ref, ..contract(products, false) }
+    };
+    let named = |created: &Contract, others: &[Contract]| {
+        Warning::of_duplicate(created, others).map(|warning| {
+            let Warning::SameAs { contract_number, .. } = warning;
+            contract_number
+        })
+    };
+    let created = made(9, 300, vec![year(), half()]);
+    let same = |number, seconds| made(number, seconds, vec![half(), year()]);
+    let cancelled = Contract { cancelled_at: Some(at_seconds(20)), ..same(4, 10) };
+    let of_other_pricing = {
+        let terms = agreed(&fixtures::pricing("storage", vec![fixtures::fixed("base", "10")]), "2026-01-01", "2026-06-30");
+        made(5, 10, vec![year(), chain(1, vec![("2026-01-01", SegmentTerms::Billed(Box::new(terms)))])])
+    };
+    let ended = chain(0, vec![("2026-01-01", billed("2026-01-01", "2026-12-31")), ("2026-07-01", REMOVED)]);
+    for (others, expected) in [
+        (vec![same(1, 0)], Some("C-1")),
+        (vec![same(1, -1)], None),
+        (vec![same(1, 0), same(2, 200), same(3, 100)], Some("C-2")),
+        (vec![cancelled], None),
+        (vec![of_other_pricing], None),
+        (vec![made(6, 10, vec![year()])], None),
+        (vec![made(6, 10, vec![year(), year()])], None),
+        (vec![made(6, 10, vec![half(), ended])], None),
+        (vec![created.clone()], None),
+    ] {
+        assert_eq!(named(&created, &others).as_deref(), expected, "{others:?}");
+    }
+    assert_eq!(named(&made(9, 300, Vec::new()), &[made(1, 100, Vec::new())]), None);
 }

@@ -4,14 +4,14 @@
 use actix_web::HttpResponse;
 use billing_application::UseCase;
 use billing_console::{
-    AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm, href, is_fixed,
-    listings, price, quantity_on,
+    ACCEPTED, AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm, href,
+    is_fixed, listings, price, quantity_on,
 };
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
 use super::api_client::written;
-use super::form_data::{FormData, field, key, query};
+use super::form_data::{FormData, field, query};
 use super::form_fields::whole_number;
 use super::forms;
 use super::lists::{crumbs, few, some_of};
@@ -19,6 +19,7 @@ use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html as page_of, to, told};
 use super::session_user::SessionUser;
 use super::webhooks;
+use crate::call::WARNINGS_NOT_ACCEPTED;
 use crate::operations;
 use crate::problem::{FieldProblem, Problem};
 
@@ -449,11 +450,13 @@ impl<'a> TaskPage<'a> {
 
     /// Renders the preview of a change.
     fn preview(&self, effects: Value, said: &FormData) -> PageBuilder {
-        let said = said.iter().filter(|(name, _)| ![CONFIRMED, AGAIN].contains(&name.as_str())).cloned().collect();
+        let is_accepted = field(said, ACCEPTED).is_some();
+        let said = said.iter().filter(|(name, _)| ![CONFIRMED, ACCEPTED, AGAIN].contains(&name.as_str())).cloned().collect();
         let preview = Preview {
             title: self.title(),
             tells: self.task.explanation,
             effects,
+            is_accepted,
             action: self.place(),
             button: self.task.button,
             said,
@@ -475,8 +478,14 @@ impl<'a> TaskPage<'a> {
             return Ok(page_of(self.preview(effects, said).page(self.visitor, None)));
         }
         // The key prevents a second execution when the form is sent twice.
-        let body = Value::Object(self.body(target, said));
-        written(self.visitor.change(self.task.operation, self.reference, key(said), Some(body)).await?)?;
+        let body = Some(Value::Object(self.body(target, said)));
+        match self.visitor.change_as_previewed(self.task.operation, self.reference, said, body).await {
+            Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
+                let effects = self.rehearsed(target, said).await?;
+                return Ok(told(problem, self.preview(effects, said).page(self.visitor, None)));
+            }
+            answer => written(answer?)?,
+        };
         Ok(to(&format!("{}?done=task.{}", self.back(), self.task.name)))
     }
 

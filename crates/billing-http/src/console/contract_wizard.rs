@@ -4,7 +4,7 @@
 use actix_web::HttpResponse;
 use billing_application::UseCase;
 use billing_console::{
-    CONFIRMED, Crumb, JsonView, ON_DATE, PREVIEWED, TaskField, TaskFieldKind, WizardOption, WizardPage, WizardPreview,
+    ACCEPTED, CONFIRMED, Crumb, JsonView, ON_DATE, PREVIEWED, TaskField, TaskFieldKind, WizardOption, WizardPage, WizardPreview,
     WizardStep, href, listings,
 };
 use billing_domain::calendar::{Date, parse_date, plus_months};
@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::api_client::{or_nothing, written};
 use super::contract_tasks::{ALLOW_BACKDATED, crumbs_below, identity, others, reasons};
-use super::form_data::{FormData, field, key, pairs, query};
+use super::form_data::{FormData, field, pairs, query};
 use super::lists::{crumbs, few, some_of};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
 use super::session_user::SessionUser;
+use crate::call::WARNINGS_NOT_ACCEPTED;
 use crate::problem::{FieldProblem, Problem};
 
 /// Query parameter that opens the form with all fields instead of the wizard.
@@ -73,6 +74,8 @@ pub(super) async fn act(visitor: &SessionUser, reference: Option<&str>, said: &F
             match wizard.carry_out(body).await {
                 Ok(answer) => return Ok(answer),
                 Err(problem) if !belongs_beside(&problem) => return Err(problem),
+                // The preview has the warnings.
+                Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {}
                 Err(problem) => notice = Some(problem.detail().to_owned()),
             }
         } else {
@@ -246,7 +249,7 @@ impl<'a> Wizard<'a> {
 
     /// Returns the choices that the form of a step does not contain.
     fn hidden(&self, is_asked: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-        let never = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, WIZARD];
+        let never = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, ACCEPTED, WIZARD];
         let is_kept = |(name, value): &&(String, String)| !value.is_empty() && !never.contains(&name.as_str()) && !is_asked(name);
         self.said.iter().filter(is_kept).cloned().collect()
     }
@@ -441,7 +444,8 @@ impl<'a> Wizard<'a> {
         hidden.push((WIZARD.to_owned(), "yes".to_owned()));
         hidden.push(("form_key".to_owned(), self.value("form_key", &self.visitor.unique())));
         let button = if self.is_new() { "Create contract" } else { "Add product" };
-        let preview = WizardPreview { fields, more, previewed, effects, others, button };
+        let is_accepted = field(self.said, ACCEPTED).is_some();
+        let preview = WizardPreview { fields, more, previewed, effects, is_accepted, others, button };
         let page = self.built(billing_console::wizard_preview(&self.around(Step::Quantities, hidden), &preview));
         Ok((page, problem))
     }
@@ -473,7 +477,7 @@ impl<'a> Wizard<'a> {
     }
 
     async fn carry_out(&self, body: Value) -> Result<HttpResponse, Problem> {
-        let answer = self.visitor.change(self.operation(), &self.reference(), key(self.said), Some(body)).await?;
+        let answer = self.visitor.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
         let contract_ref = JsonView(&written(answer)?).at("contract_ref").text();
         let done = if self.is_new() { "new.contracts" } else { "task.add" };
         Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))

@@ -6,13 +6,13 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use billing_application::UseCase;
 use billing_console::{
-    AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PriceChoice, PricePreview, RESIZE,
-    Suggestions, href, listings,
+    ACCEPTED, AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PriceChoice, PricePreview,
+    RESIZE, Suggestions, href, listings,
 };
 use serde_json::{Map, Value};
 
 use super::api_client::written;
-use super::form_data::{FormData, field, key, query};
+use super::form_data::{FormData, field, query};
 use super::form_fields::{self, InitialValues, ListEdits};
 use super::lists::{crumbs, few, some_of};
 use super::openapi_index::{BodyField, shapes};
@@ -21,6 +21,7 @@ use super::reply::{belongs_beside, html, to, told};
 use super::resources;
 use super::session_user::SessionUser;
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
+use crate::call::WARNINGS_NOT_ACCEPTED;
 use crate::operation::{AuthRequirement, Operation};
 use crate::operations;
 use crate::problem::Problem;
@@ -473,7 +474,13 @@ impl<'a> FormPage<'a> {
         }
         // The key prevents a second execution when the form is sent twice.
         let reference = self.reference.unwrap_or_default();
-        let answer = self.visitor.change(self.action.operation, reference, key(said), self.body(said)).await?;
+        let answer = match self.visitor.change_as_previewed(self.action.operation, reference, said, self.body(said)).await {
+            Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
+                let effects = self.rehearsed(said).await?;
+                return Ok(told(problem, self.preview(effects, said)));
+            }
+            answer => answer?,
+        };
         let answer = if answer.status() == StatusCode::NO_CONTENT { Value::Null } else { written(answer)? };
         let (part, field) = self.action.redirect;
         let reference = JsonView(&answer).at(field).text();
@@ -601,6 +608,7 @@ impl<'a> FormPage<'a> {
             effects,
             action: self.address(),
             button: self.action.button,
+            is_accepted: field(said, ACCEPTED).is_some(),
             said: resent(said),
             has_form: !self.shapes().is_empty(),
             back: self.back(),
@@ -669,7 +677,7 @@ pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part:
 
 /// Returns the submitted fields that a preview sends again.
 fn resent(said: &FormData) -> FormData {
-    let of_form = |name: &str| ![CONFIRMED, AGAIN, RESIZE, LIVE].contains(&name);
+    let of_form = |name: &str| ![CONFIRMED, ACCEPTED, AGAIN, RESIZE, LIVE].contains(&name);
     said.iter().filter(|(name, _)| of_form(name)).cloned().collect()
 }
 

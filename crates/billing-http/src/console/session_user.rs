@@ -6,7 +6,7 @@ use actix_web::HttpRequest;
 use billing_application::access::LiveSession;
 use billing_application::catalog::default_time_zone;
 use billing_application::{UseCase, allow, read};
-use billing_console::{CurrentUser, Frame};
+use billing_console::{ACCEPTED, CurrentUser, Frame};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 
 use super::api_client::{Listed, written};
 use super::calculations::effects_with_steps;
+use super::form_data::{FormData, field, key as form_key};
 use crate::auth::credentials::live_session;
 use crate::blocking::blocking;
 use crate::body::ParsedBody;
@@ -145,11 +146,24 @@ impl SessionUser {
     /// # Errors
     /// Returns the operation's refusal.
     pub(super) async fn change(&self, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
+        self.send(self.call(id, "")?, id, reference, key, body).await
+    }
+
+    /// Runs the operation of a confirmed preview, with the idempotency key of its form. Warnings that the visitor did not accept
+    /// stop it.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal, or 409 [`WARNINGS_NOT_ACCEPTED`](crate::call::WARNINGS_NOT_ACCEPTED).
+    pub(super) async fn change_as_previewed(&self, id: &str, reference: &str, said: &FormData, body: Option<Value>) -> Reply {
+        let call = self.call(id, "")?;
+        let call = if field(said, ACCEPTED).is_some() { call } else { call.without_warnings() };
+        self.send(call, id, reference, form_key(said), body).await
+    }
+
+    async fn send(&self, mut call: Call, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
         let operation = operations::named(id)?;
         let path = operation.url(reference);
-        let key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
-        let mut call = self.call(id, "")?;
-        call.key = key;
+        call.key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
         operation.answer(call, reference.to_owned(), body.map(ParsedBody::from)).await
     }
 

@@ -5,6 +5,8 @@ use billing_domain::calendar::Date;
 use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{ContractProduct, SegmentTerms};
+use billing_domain::refs::ContractRef;
+use billing_domain::warning::Warning;
 
 use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
@@ -12,13 +14,23 @@ use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategor
 use super::metadata::MetadataJson;
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::values::{BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
+use super::warnings::WarningJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef, NetTermsValue};
+
+/// A created contract with the warnings about its creation.
+#[derive(Clone, Debug)]
+pub(crate) struct CreatedContract {
+    pub(crate) contract_ref: ContractRef,
+    pub(crate) warnings: Vec<Warning>,
+}
 
 answer! {
     /// The reference of a created contract.
-    ContractCreatedJson of view: ContractView {
+    ContractCreatedJson of created: CreatedContract {
         /// Contract reference.
-        contract_ref: AssignedRef = view.contract.contract_ref,
+        contract_ref: AssignedRef = created.contract_ref,
+        /// Possible mistakes in the request; omitted if there are none.
+        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&created.warnings),
     }
 }
 

@@ -7,6 +7,7 @@ use super::declare::{answer, body};
 use super::documents::DocumentJson;
 use super::enums::{DocumentKindWord, DocumentStateWord, EffectWord};
 use super::values::{CurrencyCode, DateText, FreeForm, LineText};
+use super::warnings::WarningJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 body! {
@@ -41,6 +42,8 @@ answer! {
         changes: Vec<DocumentChangeJson> = &effects.changes,
         /// The sums of `changes` by currency.
         totals: Vec<EffectTotalsJson> = &effects.totals,
+        /// Possible mistakes in the request; omitted if there are none.
+        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&effects.warnings),
         /// Always true.
         dry_run: bool = true,
     }

@@ -52,6 +52,7 @@ mod reasons;
 pub(crate) mod schemas;
 pub(crate) mod search;
 pub(crate) mod values;
+pub(crate) mod warnings;
 pub(crate) mod wire;
 
 #[cfg(test)]

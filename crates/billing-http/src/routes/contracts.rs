@@ -10,7 +10,7 @@ use crate::call::{Call, Reply};
 use crate::dto::contract_changes::{
     AmendedContractJson, AmendmentOptions, AmendmentOutcome, ContractCancelBody, ContractQuantityBody, ContractResumeBody,
 };
-use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
+use crate::dto::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::documents::DocumentJson;
 use crate::query::Paged;
@@ -18,7 +18,11 @@ use crate::query::lists::{ContractParams, ContractSearchParams};
 
 pub(crate) async fn create_contract(call: Call) -> Reply {
     let ContractBody { request } = call.body().await?;
-    call.write::<ContractCreatedJson, _>(move |cx| contracts::create_contract(cx, &request)).await
+    call.write::<ContractCreatedJson, _>(move |cx| {
+        let ContractView { contract, .. } = contracts::create_contract(cx, &request)?;
+        Ok(CreatedContract { contract_ref: contract.contract_ref, warnings: cx.warnings().to_vec() })
+    })
+    .await
 }
 
 pub(crate) async fn edit_contract(call: Call) -> Reply {

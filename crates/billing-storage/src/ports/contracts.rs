@@ -81,6 +81,9 @@ struct SegmentRow {
     terms: Option<JsonText>,
 }
 
+/// The maximum number of contracts that a new one is compared with.
+const MAX_LIKE: i64 = 20;
+
 #[derive(Insertable)]
 #[diesel(table_name = contract_products, treat_none_as_default_value = false)]
 struct NewSegment {
@@ -538,6 +541,30 @@ impl Contracts for Transaction<'_> {
             Ok((found, total))
         })?;
         Ok(Page { items: read_contracts(found)?, total: counted(total)? })
+    }
+
+    fn contracts_like(
+        &mut self,
+        organization: OrganizationId,
+        contract: &Contract,
+        since: Timestamp,
+    ) -> StoreResult<Vec<Contract>> {
+        let BilledDays { first_day: Some(first_day), last_day: Some(last_day), .. } = BilledDays::of(contract) else {
+            return Ok(Vec::new());
+        };
+        let _named = name_customers(self.is_spread, [contract.customer_id.as_uuid()]);
+        let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::customer_id.eq(Bound(contract.customer_id.as_uuid())))
+            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(contracts::created_at.ge(Bound(since)))
+            .filter(contracts::cancelled_at.is_null())
+            .filter(contracts::first_day.eq(first_day))
+            .filter(contracts::last_day.eq(last_day))
+            .order((contracts::created_at.desc(), contracts::contract_id.desc()))
+            .limit(MAX_LIKE)
+            .select(Found::as_select())
+            .load(conn))?;
+        read_contracts(found)
     }
 
     fn contracts_metering(

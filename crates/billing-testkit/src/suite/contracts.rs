@@ -161,6 +161,31 @@ pub fn a_customers_contracts_come_by_creation_in_pages(store: &dyn Store) {
     assert_eq!((beyond.items, beyond.total), (vec![], 5));
 }
 
+pub fn recent_contracts_of_the_customer_with_the_same_days_are_found(store: &dyn Store) {
+    let w = world(store);
+    let made = |number, seconds, first, last| Contract {
+        number,
+        created_at: later(seconds),
+        ..fixtures::contract(&FreshIds, &w.customer, vec![agreed(&w.pricing, first, last)])
+    };
+    let (year, early) = (made(2, 100, "2026-01-01", "2026-12-31"), made(3, 50, "2026-01-01", "2026-12-31"));
+    let (shorter, later_start) = (made(4, 100, "2026-01-01", "2026-11-30"), made(5, 100, "2026-01-02", "2026-12-31"));
+    let cancelled = Contract { cancelled_at: Some(later(110)), ..made(6, 100, "2026-01-01", "2026-12-31") };
+    let other_customer = fixtures::customer(&FreshIds, "other");
+    let others = fixtures::contract(&FreshIds, &other_customer, vec![agreed(&w.pricing, "2026-01-01", "2026-12-31")]);
+    let others = Contract { number: 7, created_at: later(100), ..others };
+    write(store, |tx| {
+        done(tx.insert_customer(w.org, &other_customer))?;
+        let all = [&year, &early, &shorter, &later_start, &cancelled, &others];
+        all.into_iter().try_for_each(|contract| tx.insert_contract(w.org, contract, None))
+    });
+    let created = made(8, 120, "2026-01-01", "2026-12-31");
+    let like = |since| read(store, |tx| tx.contracts_like(w.org, &created, later(since)));
+    assert_eq!(like(50), [year.clone(), early]);
+    assert_eq!(like(51), [year]);
+    assert_eq!(like(101), []);
+}
+
 pub fn contracts_metering_looks_at_every_version_of_every_product(store: &dyn Store) {
     let w = world(store);
     let storage = fixtures::usage_product("storage");

@@ -128,6 +128,7 @@ pub fn another_organization_sees_no_contracts(store: &dyn Store) {
     write(store, |tx| {
         assert_eq!(tx.contract(stranger, contract)?, None);
         assert_eq!(tx.contracts_of_customer(stranger, w.customer.id, all())?, Page::empty());
+        assert_eq!(tx.contracts_like(stranger, &w.contract, w.contract.created_at)?, []);
         assert_eq!(tx.contracts_metering(stranger, &[(w.customer.id, w.product.usage_product_ref.clone())], None)?, []);
         assert_eq!(tx.contracts_due(Some(stranger), later(2), None, 10)?, []);
         assert_eq!(tx.lock_contract(w.contract.key(stranger), Lock::Shared)?, None);

@@ -156,6 +156,7 @@ macro_rules! store_contract {
                 a_contract_comes_back_with_every_field_and_segment
                 a_contract_comes_back_without_optional_fields
                 a_customers_contracts_come_by_creation_in_pages
+                recent_contracts_of_the_customer_with_the_same_days_are_found
                 contracts_metering_looks_at_every_version_of_every_product
                 contracts_metering_have_the_terms_that_stand_whatever_was_read_of_others
                 stamps_change_with_what_they_stand_for

@@ -8,11 +8,12 @@ use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::{PaymentTime, ProductTerms};
 use billing_domain::contract::{Contract, ContractState, EndReason, Segment, SegmentTerms};
 use billing_domain::patch::Patch;
+use billing_domain::warning::Warning;
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::contract_view::{ContractCreatedJson, ContractJson};
+use super::super::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
 use super::schemas::assert_fits;
 use super::{json, posted_back, presented, shown};
 
@@ -218,9 +219,28 @@ fn a_contract_is_shown_with_what_was_agreed() {
       "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
-    assert_snapshot!(presented(&ContractCreatedJson::from(&view)), @r#"
+}
+
+#[test]
+fn a_created_contract_has_warnings_only_where_there_are_any() {
+    let contract_ref = made(super::contract(&json(FULL)).expect("a contract")).contract.contract_ref;
+    let created = |warnings| ContractCreatedJson::from(&CreatedContract { contract_ref, warnings });
+    assert_snapshot!(presented(&created(Vec::new())), @r#"
     {
       "contract_ref": "019b76da-a802-7000-8000-000000000002"
+    }
+    "#);
+    let earlier = Warning::SameAs { contract_ref, contract_number: "C-1".to_owned() };
+    assert_snapshot!(presented(&created(vec![earlier])), @r#"
+    {
+      "contract_ref": "019b76da-a802-7000-8000-000000000002",
+      "warnings": [
+        {
+          "code": "same_as",
+          "detail": "contract C-1 of the same customer bills the same products from the same first to the same last day, and is less than 5 minutes older: to annul a contract that was created by mistake, cancel it with the day before its first day as last_day",
+          "contract_ref": "019b76da-a802-7000-8000-000000000002"
+        }
+      ]
     }
     "#);
 }
