@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 on_both_databases!(
     the_explorer_draws_what_the_summary_says,
+    quantities_follow_the_aggregation_of_their_usage_product,
     the_first_page_tells_ages_refusals_and_what_is_due,
     the_page_of_a_pricing_says_what_a_quantity_costs_and_who_agreed_on_it,
     from_nothing_to_the_first_invoice
@@ -98,6 +99,71 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     }
     let empty = page(&admin, "/console/usage?from=2020-01-01&to=2020-12-31&interval=hour");
     assert!(empty.contains("No usage in this period.") && empty.contains("too many bars"), "{empty}");
+}
+
+fn quantities_follow_the_aggregation_of_their_usage_product(database: &Database) {
+    let scene = Scene::begin(database, "2026-01-20");
+    scene.client.post("/api/customers/", &json!({"customer_ref": "globex", "name": "Globex"})).ok();
+    let aggregations = ["MAX", "LATEST", "COUNT", "SUM"];
+    let items = aggregations.map(|aggregation| {
+        let product = json!({"usage_product_ref": aggregation, "name": format!("By {aggregation}"), "aggregation": aggregation});
+        scene.client.post("/api/usage/products/", &product).ok();
+        catalog::with(each("0.10"), &json!({"line_item_id": aggregation, "usage_product_ref": aggregation}))
+    });
+    scene.pricing("plan", &items);
+    for customer_ref in [catalog::ACME, "globex"] {
+        let contract = json!({"customer_ref": customer_ref, "products": [product("plan", "2026-01-01", "2026-12-31")]});
+        catalog::make_contract(&scene.client, &contract);
+    }
+    for (customer_ref, at, quantity) in [
+        (catalog::ACME, "2026-01-05T10:00:00Z", 100),
+        (catalog::ACME, "2026-01-05T09:00:00Z", 40),
+        (catalog::ACME, "2026-01-06T09:00:00Z", 70),
+        (catalog::ACME, "2026-01-06T09:00:00Z", 60),
+        ("globex", "2026-01-05T10:00:00Z", 10),
+        ("globex", "2026-01-18T10:00:00Z", 30),
+    ] {
+        for usage_product_ref in aggregations {
+            let event = json!({"timestamp": at, "customer_ref": customer_ref, "usage_product_ref": usage_product_ref, "quantity": quantity});
+            scene.client.post("/api/usage/event", &event).ok();
+        }
+    }
+    let month = "from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z";
+    let quantities = |query: &str, aggregation: &str| {
+        let path = format!("/api/usage/summary?{query}&group_by=usage_product_ref&usage_product_ref={aggregation}");
+        let rows = scene.client.get(&path).ok();
+        rows.as_array().expect("rows").iter().map(|row| row["quantity"].to_string()).collect::<Vec<_>>()
+    };
+    let admin = scene.admin();
+    let (home, explorer) = (page(&admin, "/console"), page(&admin, "/console/usage?from=2026-01-01&to=2026-01-20"));
+    let document = catalog::only(scene.client.get("/api/documents/filter?customer_ref=acme&state=DRAFT").ok());
+    let lines = document["products"][0]["line_items"].as_array().expect("lines").clone();
+    for (aggregation, days, whole, billed) in [
+        ("MAX", ["110", "70", "30"], "130", "100"),
+        ("LATEST", ["110", "60", "30"], "90", "60"),
+        ("COUNT", ["3", "2", "1"], "6", "4"),
+        ("SUM", ["150", "130", "30"], "310", "270"),
+    ] {
+        assert_eq!(quantities("interval=day", aggregation), days, "{aggregation}");
+        assert_eq!(quantities("interval=month", aggregation), [whole], "{aggregation}");
+        assert_eq!(quantities(month, aggregation), [whole], "{aggregation}");
+        // The customer's quantity is the billed one.
+        assert_eq!(quantities(&format!("{month}&customer_ref=acme"), aggregation), [billed], "{aggregation}");
+        let line = lines.iter().find(|line| line["line_item_id"] == *aggregation).expect("a line");
+        assert_eq!(line["quantity"].to_string(), billed, "{aggregation}");
+        assert_eq!(row(&home, &format!("By {aggregation}"))[0], whole, "{aggregation}: {home}");
+        let (_, totals) = explorer.split_once(">Totals<").expect("the totals");
+        let total = &row(totals, &format!("By {aggregation}"))[0];
+        assert!(total.contains(&format!("value=\"{whole}\"")), "{aggregation}: {total}");
+        let rows = scene.client.get("/api/usage/summary?interval=month&group_by=customer_ref,usage_product_ref").ok();
+        let of_acme = rows
+            .as_array()
+            .expect("rows")
+            .iter()
+            .find(|row| row["customer_ref"] == "acme" && row["usage_product_ref"] == *aggregation);
+        assert_eq!(of_acme.map(|row| row["quantity"].to_string()).as_deref(), Some(billed), "{aggregation}");
+    }
+    assert_eq!(scene.client.get("/api/usage/summary?from=2026-01-01T00:00:00Z").status, 422);
 }
 
 /// Returns the cells of the table row that begins with a link of this name.

@@ -13,7 +13,7 @@ use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{grouped, href, instant, query, section};
 use crate::units::unit_of;
-use crate::usage::{ChartBucket, Series, UsageAnswers, series};
+use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
 
 /// Maximum number of charts of currencies or usage products. The table beside them has more.
 const MAX_CHARTS: usize = 4;
@@ -61,6 +61,10 @@ pub struct UsageMonths {
     pub this_month: usize,
     /// Position of today.
     pub today: usize,
+    /// Summaries without intervals, of this month and of the same days of the month before. Null if the sums over the days are the
+    /// same.
+    pub so_far: Value,
+    pub until_then: Value,
 }
 
 /// API responses for the home page.
@@ -348,7 +352,7 @@ fn receivables(answers: &HomeAnswers) -> Markup {
 
 /// Renders a chart per usage product with the running totals of this month and the month before, and the sums as a table.
 pub fn usage_months(months: &UsageMonths) -> Markup {
-    let UsageMonths { answers, slots, this_month, today } = months;
+    let UsageMonths { answers, slots, today, .. } = months;
     let all = series(answers, slots);
     let (Some(first), Some(last)) = (slots.first(), slots.get(*today)) else { return html! {} };
     let explore = |narrowed: &[(&str, &str)]| {
@@ -360,11 +364,11 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
             p.muted { "No usage in this month and the month before. " a href=(href(&["refused"])) { "Show rejected usage" } }
         } @else {
             div.figures { @for series in all.iter().take(MAX_CHARTS) {
-                @let compared = Compared::of(series, *this_month, *today);
+                @let compared = Compared::of(series, months);
                 figure {
                     figcaption {
-                        strong { (series.name) }
-                        @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } }
+                        (series.caption())
+                        @if !series.aggregation.adds_up() { span.muted { ", by day" } }
                         " " span.legend { span.now { "this month" } " " span.then { "month before" } }
                     }
                     (day_lines(&compared.now, &compared.before))
@@ -379,14 +383,14 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
                         th.amount scope="col" { "Change" }
                     } }
                     tbody { @for series in all.iter().take(MAX_PRODUCTS) {
-                        @let compared = Compared::of(series, *this_month, *today);
+                        @let compared = Compared::of(series, months);
                         tr {
                             td {
                                 a href=(explore(&[("usage_product_ref", series.reference.as_str())])) { (series.name) }
                                 @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } }
                             }
-                            td.amount { (grouped(&digits(compared.so_far()))) }
-                            td.amount { (grouped(&digits(compared.until_then()))) }
+                            td.amount { (grouped(&digits(compared.so_far))) }
+                            td.amount { (grouped(&digits(compared.until_then))) }
                             td.amount { (compared.change()) }
                         }
                     } }
@@ -397,42 +401,45 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
     }
 }
 
-/// Running totals of a usage product by day, in billionths.
+/// The usage of a product in two months, in billionths.
 struct Compared {
-    /// This month up to today.
+    /// Running totals of this month by day, up to today. Quantities by day if they don't add up.
     now: Vec<i128>,
-    /// The whole month before.
+    /// The same for the whole month before.
     before: Vec<i128>,
+    /// The usage of this month.
+    so_far: i128,
+    /// The usage of the month before up to the same day, or to its end if it is shorter.
+    until_then: i128,
 }
 
 impl Compared {
-    fn of(series: &Series, this_month: usize, today: usize) -> Self {
-        let totals = |days: &[(String, u64)]| {
+    fn of(series: &Series, months: &UsageMonths) -> Self {
+        let adds_up = series.aggregation.adds_up();
+        let line = |days: &[(String, u64)]| {
             let mut total = 0;
             let day = |(quantity, _): &(String, u64)| {
-                total += billionths(quantity).unwrap_or_default();
+                let quantity = billionths(quantity).unwrap_or_default();
+                total = if adds_up { total + quantity } else { quantity };
                 total
             };
             days.iter().map(day).collect::<Vec<i128>>()
         };
-        let (before, now) = series.used.split_at(this_month.min(series.used.len()));
-        let days = today.saturating_sub(this_month).saturating_add(1);
-        Self { now: totals(&now[..days.min(now.len())]), before: totals(before) }
-    }
-
-    fn so_far(&self) -> i128 {
-        self.now.last().copied().unwrap_or_default()
-    }
-
-    /// Returns the usage of the month before up to the same day, or to its end if it is shorter.
-    fn until_then(&self) -> i128 {
-        let day = self.now.len().min(self.before.len());
-        day.checked_sub(1).and_then(|day| self.before.get(day)).copied().unwrap_or_default()
+        let (before, now) = series.used.split_at(months.this_month.min(series.used.len()));
+        let days = months.today.saturating_sub(months.this_month).saturating_add(1);
+        let (now, before) = (line(&now[..days.min(now.len())]), line(before));
+        let (so_far, until_then) = if adds_up {
+            let same_day = now.len().min(before.len());
+            (now.last().copied(), same_day.checked_sub(1).and_then(|day| before.get(day)).copied())
+        } else {
+            (Some(total_of(&months.so_far, &series.reference)), Some(total_of(&months.until_then, &series.reference)))
+        };
+        Self { now, before, so_far: so_far.unwrap_or_default(), until_then: until_then.unwrap_or_default() }
     }
 
     /// Returns the change in whole percent.
     fn change(&self) -> String {
-        let (now, then) = (self.so_far(), self.until_then());
+        let (now, then) = (self.so_far, self.until_then);
         if then <= 0 {
             return "–".to_owned();
         }
@@ -571,8 +578,12 @@ mod tests {
             ]),
             usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]),
         };
-        let of =
-            |today| usage_months(&UsageMonths { answers: answers.clone(), slots: days(), this_month: 2, today }).into_string();
+        let months = |answers: &UsageAnswers, today| {
+            let total = |quantity: u64| json!([{"usage_product_ref": "calls", "quantity": quantity}]);
+            let (answers, slots) = (answers.clone(), days());
+            UsageMonths { answers, slots, this_month: 2, today, so_far: total(1500), until_then: total(9000) }
+        };
+        let of = |today| usage_months(&months(&answers, today)).into_string();
         let cells = |page: &str| -> Vec<String> {
             page.split("<td class=\"amount\">").skip(1).filter_map(|rest| rest.split('<').next()).map(str::to_owned).collect()
         };
@@ -583,10 +594,15 @@ mod tests {
             "{first}"
         );
         assert_eq!(first.matches("<polyline").count(), 4, "two lines for each usage product: {first}");
+        // The largest quantity is not the sum of the days.
+        let product = json!({"usage_product_ref": "calls", "name": "Seats", "unit": "seat", "aggregation": "MAX"});
+        let largest =
+            usage_months(&months(&UsageAnswers { usage_products: json!([product]), ..answers.clone() }, 4)).into_string();
+        assert_eq!(cells(&largest)[..3], ["1,500", "9,000", "\u{2212}83 %"]);
+        assert!(largest.contains("largest quantity of each customer") && largest.contains(", by day"), "{largest}");
         // The month before has only two days.
         assert_eq!(cells(&of(4))[..3], ["1,577", "10,000", "\u{2212}84 %"]);
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
-        let nothing = UsageMonths { answers: nothing, slots: days(), this_month: 2, today: 3 };
-        assert!(usage_months(&nothing).into_string().contains("No usage"));
+        assert!(usage_months(&months(&nothing, 3)).into_string().contains("No usage"));
     }
 }

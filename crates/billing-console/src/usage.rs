@@ -42,10 +42,63 @@ pub struct ChartBucket {
 /// API responses about usage in a period.
 #[derive(Clone, Debug)]
 pub struct UsageAnswers {
-    /// Sums by interval and usage product.
+    /// Quantities by interval and usage product.
     pub summary: Value,
-    /// Usage products with their units.
+    /// Usage products with their units and aggregations.
     pub usage_products: Value,
+}
+
+impl UsageAnswers {
+    /// Returns whether the quantity of a usage product in several intervals is not the sum of its quantities in each.
+    pub fn needs_totals(&self) -> bool {
+        let product = |row: JsonView<'_>| product(self, &row.at("usage_product_ref").text()).map(aggregation);
+        JsonView(&self.summary).items().filter_map(product).any(|aggregation| !aggregation.adds_up())
+    }
+}
+
+/// The aggregation of a usage product's quantities, for each customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aggregation {
+    Sum,
+    Count,
+    Max,
+    Latest,
+}
+
+impl Aggregation {
+    /// Returns whether the quantity in several intervals is the sum of the quantities in each.
+    pub(crate) const fn adds_up(self) -> bool {
+        matches!(self, Self::Sum | Self::Count)
+    }
+
+    /// Returns the description of a quantity; empty for a sum.
+    pub(crate) const fn description(self) -> &'static str {
+        match self {
+            Self::Sum => "",
+            Self::Count => "number of events",
+            Self::Max => "largest quantity of each customer",
+            Self::Latest => "latest quantity of each customer",
+        }
+    }
+}
+
+fn aggregation(product: JsonView<'_>) -> Aggregation {
+    match product.at_any("aggregation").0.as_str() {
+        Some("COUNT") => Aggregation::Count,
+        Some("MAX") => Aggregation::Max,
+        Some("LATEST") => Aggregation::Latest,
+        _ => Aggregation::Sum,
+    }
+}
+
+fn product<'a>(answers: &'a UsageAnswers, reference: &str) -> Option<JsonView<'a>> {
+    JsonView(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(reference))
+}
+
+/// Returns the quantity of a usage product in a summary without intervals.
+pub(crate) fn total_of(totals: &Value, reference: &str) -> i128 {
+    let row = JsonView(totals).items().find(|row| row.at("usage_product_ref").is(reference));
+    row.and_then(|row| billionths(&row.at("quantity").text())).unwrap_or_default()
 }
 
 /// The period and filters of usage charts.
@@ -83,10 +136,28 @@ pub(crate) struct Series {
     pub(crate) reference: String,
     pub(crate) name: String,
     pub(crate) unit: String,
-    /// Sum in the API's digits and number of events, per interval.
+    pub(crate) aggregation: Aggregation,
+    /// Quantity in the API's digits and number of events, per interval.
     pub(crate) used: Vec<(String, u64)>,
     sum: i128,
     events: u64,
+}
+
+impl Series {
+    /// Returns the quantity over all intervals. `totals` is the summary without intervals.
+    fn total(&self, totals: &Value) -> i128 {
+        if self.aggregation.adds_up() { self.sum } else { total_of(totals, &self.reference) }
+    }
+
+    /// Renders the heading of a chart: name, unit and aggregation.
+    pub(crate) fn caption(&self) -> Markup {
+        html! {
+            strong { (self.name) }
+            @for more in [unit_of("", &self.unit).as_str(), self.aggregation.description()] {
+                @if !more.is_empty() { span.muted { ", " (more) } }
+            }
+        }
+    }
 }
 
 /// Returns usage by usage product, in descending order of events.
@@ -110,11 +181,12 @@ pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Serie
 }
 
 fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
-    let product = JsonView(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(&reference));
+    let product = product(answers, &reference);
     let said = |field: &str| product.map(|product| product.at(field).text()).filter(|text| !text.is_empty());
     let name = said("name").unwrap_or_else(|| reference.clone());
     let unit = said("unit").unwrap_or_default();
-    Series { reference, name, unit, used: vec![("0".to_owned(), 0); slots], sum: 0, events: 0 }
+    let aggregation = product.map_or(Aggregation::Sum, aggregation);
+    Series { reference, name, unit, aggregation, used: vec![("0".to_owned(), 0); slots], sum: 0, events: 0 }
 }
 
 /// Returns the explorer query with additional parameters.
@@ -142,7 +214,7 @@ pub(crate) fn charts(answers: &UsageAnswers, span: &Span, most: usize) -> Markup
     html! {
         @for series in drawn {
             figure {
-                figcaption { strong { (series.name) } @if !series.unit.is_empty() { span.muted { ", " (unit_of("", &series.unit)) } } }
+                figcaption { (series.caption()) }
                 (bars(&format!("Chart of {}", series.name), &bars_of(series, narrowed, slots)))
             }
         }
@@ -202,15 +274,16 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
     }
 }
 
-/// Renders the explorer's charts and sums.
-pub fn usage_sums(answers: &UsageAnswers, span: &Span) -> Markup {
+/// Renders the explorer's charts and totals. `totals` is the summary without intervals, or null if the sums over the intervals are
+/// the totals.
+pub fn usage_sums(answers: &UsageAnswers, whole: &Value, span: &Span) -> Markup {
     let all = series(answers, &span.slots);
     html! {
         @if all.is_empty() {
             p { "No usage in this period." }
         } @else {
             (charts(answers, span, MAX_CHARTS))
-            (section("Totals", &totals(&all, span)))
+            (section("Totals", &totals(&all, whole, span)))
         }
     }
 }
@@ -238,17 +311,20 @@ fn narrowing(explored: &Explored) -> Markup {
     }
 }
 
-fn totals(all: &[Series], span: &Span) -> Markup {
+fn totals(all: &[Series], totals: &Value, span: &Span) -> Markup {
     let (Some(first), Some(last)) = (span.slots.first(), span.slots.last()) else { return html! {} };
     let whole = [("from", first.from.as_str()), ("to", last.to.as_str())];
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Totals" {
             table {
                 thead { tr { th scope="col" { "Usage product" } th.amount scope="col" { "Quantity" } th scope="col" { "Unit" } th.amount scope="col" { "Events" } } }
-                tbody { @for series in all { tr {
-                    td { a href=(href(&["usage-products", &series.reference])) { (series.name) } }
-                    td.amount { data value=(digits(series.sum)) { (grouped(&digits(series.sum))) } }
-                    td { (unit_of(&digits(series.sum), &series.unit)) }
+                tbody { @for series in all { @let total = digits(series.total(totals)); tr {
+                    td {
+                        a href=(href(&["usage-products", &series.reference])) { (series.name) }
+                        @if !series.aggregation.description().is_empty() { span.muted { ", " (series.aggregation.description()) } }
+                    }
+                    td.amount { data value=(total) { (grouped(&total)) } }
+                    td { (unit_of(&total, &series.unit)) }
                     td.amount { a href=(events(&span.narrowed, &[&[("usage_product_ref", series.reference.as_str())], whole.as_slice()].concat())) {
                         (grouped(&series.events.to_string()))
                     } }
@@ -309,7 +385,7 @@ mod tests {
             elsewhere: Vec::new(),
             refused: json!([]),
         };
-        let page = usage(&usage_sums(&answers(), &span()), &span(), &explored).into_string();
+        let page = usage(&usage_sums(&answers(), &Value::Null, &span()), &span(), &explored).into_string();
         assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
         assert!(page.contains("2026-11-20: 1,200 calls, events: 2") && page.contains("0.000000001"), "{page}");
         // The usage product with more events comes first. Each bar links to its day, each number to its events.
@@ -324,10 +400,26 @@ mod tests {
     }
 
     #[test]
+    fn a_total_is_a_sum_over_intervals_only_where_quantities_add_up() {
+        for (aggregation, shown, is_needed) in
+            [("SUM", "1200.000000001", false), ("COUNT", "1200.000000001", false), ("MAX", "700", true), ("LATEST", "700", true)]
+        {
+            let product = json!({"usage_product_ref": "calls", "name": "API calls", "unit": "call", "aggregation": aggregation});
+            let answers = UsageAnswers { usage_products: json!([product]), ..answers() };
+            assert_eq!(answers.needs_totals(), is_needed, "{aggregation}");
+            let totals = json!([{"usage_product_ref": "<b>", "quantity": 7}, {"usage_product_ref": "calls", "quantity": 700}]);
+            let page = usage_sums(&answers, &totals, &span()).into_string();
+            assert!(page.contains(&format!("<data value=\"{shown}\">")), "{aggregation}: {page}");
+            let told = ["largest quantity of each customer", "latest quantity of each customer"];
+            assert_eq!(told.iter().any(|told| page.contains(told)), is_needed, "{aggregation}: {page}");
+        }
+    }
+
+    #[test]
     fn where_nothing_was_used_the_page_says_so() {
         let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
         assert!(charts(&nothing, &span(), MAX_CHARTS).into_string().is_empty());
-        assert!(usage_sums(&nothing, &span()).into_string().contains("No usage"));
+        assert!(usage_sums(&nothing, &Value::Null, &span()).into_string().contains("No usage"));
         assert!(usage_lately(&nothing, &span()).into_string().contains("No usage"));
     }
 }

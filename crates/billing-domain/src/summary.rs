@@ -1,13 +1,16 @@
-//! Sums of usage by time interval, for charts. Billing uses [`rating`](crate::rating) instead.
+//! Usage by time interval, for charts: the events of a customer and usage product are aggregated as billing does it. Billing itself
+//! uses [`rating`](crate::rating).
 
 use std::collections::BTreeMap;
 
 use thiserror::Error;
 
 use crate::calendar::{Date, Period, TimeZone, Timestamp, day_after, plus_months};
+use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
 use crate::quantity::{Quantity, QuantitySum};
-use crate::refs::{CustomerId, UsageProductRef};
+use crate::refs::{CustomerId, EventRef, UsageProductRef};
+use crate::usage::{CountedEvent, UsageTotal};
 use chrono::Datelike as _;
 
 /// The maximum number of rows of a summary.
@@ -32,6 +35,8 @@ enum IntervalBucket {
     Hour(Timestamp),
     /// A day, or the month that begins on it.
     Days(Date),
+    /// The only interval, from an instant up to another one.
+    Whole(Timestamp, Timestamp),
 }
 
 impl Interval {
@@ -50,6 +55,7 @@ impl Interval {
     /// Returns the first instant of an interval and the first instant after it.
     fn span(self, slot: IntervalBucket, zone: TimeZone) -> (Timestamp, Timestamp) {
         match (slot, self) {
+            (IntervalBucket::Whole(from, to), _) => (from, to),
             (IntervalBucket::Hour(start), _) => (start, start.plus_seconds(HOUR_SECONDS)),
             (IntervalBucket::Days(first), Self::Month) => (zone.start_of_day(first), zone.start_of_day(plus_months(first, 1))),
             (IntervalBucket::Days(day), Self::Hour | Self::Day) => (zone.start_of_day(day), zone.start_of_day(day_after(day))),
@@ -110,6 +116,15 @@ pub struct Grouping {
     pub by_customer: bool,
 }
 
+/// The intervals of a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SummaryIntervals {
+    /// All intervals of a calendar that have events.
+    Calendar(Interval, TimeZone),
+    /// One interval, from an instant up to another one.
+    Whole(Timestamp, Timestamp),
+}
+
 /// The values of an event that a summary uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeteredEvent {
@@ -117,6 +132,8 @@ pub struct MeteredEvent {
     pub customer_id: CustomerId,
     /// The usage product.
     pub usage_product_ref: UsageProductRef,
+    /// The reference, which orders events with the same time by arrival.
+    pub event_ref: EventRef,
     /// The time of the usage.
     pub occurred_at: Timestamp,
     /// The quantity.
@@ -134,7 +151,7 @@ pub struct SummaryRow {
     pub usage_product_ref: Option<UsageProductRef>,
     /// The customer, or `None` if rows aren't grouped by customer.
     pub customer_id: Option<CustomerId>,
-    /// The sum of the quantities, independent of the usage product's aggregation.
+    /// The quantity by the aggregation of each usage product and customer, summed over usage products and customers.
     pub quantity: QuantitySum,
     /// The number of events.
     pub events: u64,
@@ -153,48 +170,116 @@ pub enum SummaryError {
 
 type Key = (IntervalBucket, Option<UsageProductRef>, Option<CustomerId>);
 
-/// An accumulator that sums events one by one.
+/// The usage products whose aggregation is not [`Aggregation::Sum`].
+pub type Aggregations = BTreeMap<UsageProductRef, Aggregation>;
+
+/// An accumulator that aggregates events one by one. Its memory use does not grow with the number of events or customers.
 #[derive(Clone, Debug)]
-pub struct Summary {
-    interval: Interval,
-    zone: TimeZone,
+pub struct Summary<'a> {
+    intervals: SummaryIntervals,
     grouping: Grouping,
-    sums: BTreeMap<Key, (QuantitySum, u64)>,
+    aggregations: &'a Aggregations,
+    rows: BTreeMap<Key, (QuantitySum, u64)>,
+    /// Of the customer whose events were added last: the usage whose aggregation needs all events of an interval.
+    pending: Option<(CustomerId, BTreeMap<(IntervalBucket, UsageProductRef), UsageTotal>)>,
 }
 
-impl Summary {
+/// Returns whether the quantity of a customer is not a sum over events, so that a summary needs all its events at once.
+pub const fn needs_all_events(aggregation: Aggregation) -> bool {
+    match aggregation {
+        Aggregation::Sum | Aggregation::Count => false,
+        Aggregation::Max | Aggregation::Latest => true,
+    }
+}
+
+impl<'a> Summary<'a> {
     /// Creates a summary without events.
-    pub const fn new(interval: Interval, zone: TimeZone, grouping: Grouping) -> Self {
-        Self { interval, zone, grouping, sums: BTreeMap::new() }
+    pub const fn new(intervals: SummaryIntervals, grouping: Grouping, aggregations: &'a Aggregations) -> Self {
+        Self { intervals, grouping, aggregations, rows: BTreeMap::new(), pending: None }
     }
 
-    /// Adds an event. The order of additions doesn't matter.
+    /// Adds an event. If a usage product [needs all events](needs_all_events), the events must be added customer by customer;
+    /// otherwise, the order of additions doesn't matter.
     ///
     /// # Errors
     /// Returns a [`SummaryError`] if the summary gets too many rows or a sum exceeds its digits.
     pub fn add(&mut self, event: MeteredEvent) -> Result<(), SummaryError> {
-        let slot = self.interval.slot(event.occurred_at, self.zone);
-        let usage_product_ref = self.grouping.by_usage_product.then_some(event.usage_product_ref);
-        let key = (slot, usage_product_ref, self.grouping.by_customer.then_some(event.customer_id));
-        if let Some((sum, events)) = self.sums.get_mut(&key) {
-            *sum = sum.plus(event.quantity)?;
-            *events += 1;
+        let MeteredEvent { customer_id, usage_product_ref, event_ref, occurred_at, quantity } = event;
+        let bucket = match self.intervals {
+            SummaryIntervals::Calendar(interval, zone) => interval.slot(occurred_at, zone),
+            SummaryIntervals::Whole(from, to) => IntervalBucket::Whole(from, to),
+        };
+        match self.aggregations.get(&usage_product_ref).copied().unwrap_or_default() {
+            Aggregation::Sum => {
+                let quantity = QuantitySum::ZERO.plus(quantity)?;
+                self.add_to_row(bucket, usage_product_ref, customer_id, quantity, 1)
+            }
+            Aggregation::Count => {
+                let one = QuantitySum::ZERO.plus(Quantity::ONE)?;
+                self.add_to_row(bucket, usage_product_ref, customer_id, one, 1)
+            }
+            Aggregation::Max | Aggregation::Latest => {
+                if self.pending.as_ref().is_some_and(|(pending, _)| *pending != customer_id) {
+                    self.add_pending()?;
+                }
+                let (_, totals) = self.pending.get_or_insert_with(|| (customer_id, BTreeMap::new()));
+                let service_date = TimeZone::UTC.service_date(occurred_at);
+                let counted = CountedEvent { event_ref, occurred_at, service_date, quantity };
+                let total = totals.entry((bucket, usage_product_ref)).or_insert(UsageTotal::ZERO);
+                *total = total.plus(counted)?;
+                if totals.len() > MAX_SUMMARY_ROWS { Err(SummaryError::TooManyRows) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Adds the quantities of the customer whose events are complete.
+    fn add_pending(&mut self) -> Result<(), SummaryError> {
+        let Some((customer_id, totals)) = self.pending.take() else { return Ok(()) };
+        for ((bucket, usage_product_ref), total) in totals {
+            let aggregation = self.aggregations.get(&usage_product_ref).copied().unwrap_or_default();
+            let quantity = QuantitySum::new(total.quantity(aggregation))?;
+            self.add_to_row(bucket, usage_product_ref, customer_id, quantity, total.events)?;
+        }
+        Ok(())
+    }
+
+    fn add_to_row(
+        &mut self,
+        bucket: IntervalBucket,
+        usage_product_ref: UsageProductRef,
+        customer_id: CustomerId,
+        quantity: QuantitySum,
+        events: u64,
+    ) -> Result<(), SummaryError> {
+        let usage_product_ref = self.grouping.by_usage_product.then_some(usage_product_ref);
+        let key = (bucket, usage_product_ref, self.grouping.by_customer.then_some(customer_id));
+        if let Some((sum, count)) = self.rows.get_mut(&key) {
+            *sum = sum.plus_sum(quantity)?;
+            *count += events;
             return Ok(());
         }
-        if self.sums.len() == MAX_SUMMARY_ROWS {
+        if self.rows.len() == MAX_SUMMARY_ROWS {
             return Err(SummaryError::TooManyRows);
         }
-        self.sums.insert(key, (QuantitySum::ZERO.plus(event.quantity)?, 1));
+        self.rows.insert(key, (quantity, events));
         Ok(())
     }
 
     /// Returns a row for each interval and group with events, sorted by interval and then by usage product.
-    pub fn into_rows(self) -> Vec<SummaryRow> {
-        let row = |((slot, usage_product_ref, customer_id), (quantity, events)): (Key, (QuantitySum, u64))| {
-            let (from, to) = self.interval.span(slot, self.zone);
+    ///
+    /// # Errors
+    /// Returns a [`SummaryError`] as [`add`](Self::add) does.
+    pub fn into_rows(mut self) -> Result<Vec<SummaryRow>, SummaryError> {
+        self.add_pending()?;
+        let intervals = self.intervals;
+        let row = |((bucket, usage_product_ref, customer_id), (quantity, events)): (Key, (QuantitySum, u64))| {
+            let (from, to) = match intervals {
+                SummaryIntervals::Calendar(interval, zone) => interval.span(bucket, zone),
+                SummaryIntervals::Whole(from, to) => (from, to),
+            };
             SummaryRow { from, to, usage_product_ref, customer_id, quantity, events }
         };
-        self.sums.into_iter().map(row).collect()
+        Ok(self.rows.into_iter().map(row).collect())
     }
 }
 
@@ -204,10 +289,13 @@ mod tests {
 
     use super::*;
 
+    const SUMS: Aggregations = Aggregations::new();
+
     fn used(customer: u128, product: &str, at: &str, quantity: &str) -> MeteredEvent {
         MeteredEvent {
             customer_id: CustomerId::from_uuid(Uuid::from_u128(customer)),
             usage_product_ref: UsageProductRef::parse(product).expect(product),
+            event_ref: EventRef::from_uuid(Uuid::from_u128(1)),
             occurred_at: Timestamp::parse(at).expect(at),
             quantity: Quantity::parse(quantity).expect(quantity),
         }
@@ -285,11 +373,12 @@ mod tests {
             used(1, "bytes", "2026-01-01T11:00:00Z", "7"),
         ];
         let summed = |interval, by_usage_product, by_customer| {
-            let mut summary = Summary::new(interval, TimeZone::UTC, Grouping { by_usage_product, by_customer });
+            let intervals = SummaryIntervals::Calendar(interval, TimeZone::UTC);
+            let mut summary = Summary::new(intervals, Grouping { by_usage_product, by_customer }, &SUMS);
             for event in events.iter().rev() {
                 summary.add(event.clone()).expect("in range");
             }
-            let rows = summary.into_rows();
+            let rows = summary.into_rows().expect("in range");
             rows.iter().map(|row| (row.quantity.as_decimal().to_string(), row.events)).collect::<Vec<_>>()
         };
         let row = |quantity: &str, events| (quantity.to_owned(), events);
@@ -302,8 +391,51 @@ mod tests {
     }
 
     #[test]
+    fn quantities_follow_the_aggregation_of_each_customer_and_interval() {
+        let aggregations = ["MAX", "LATEST", "COUNT"].map(|name| UsageProductRef::parse(name).expect(name));
+        let aggregations = aggregations.into_iter().zip([Aggregation::Max, Aggregation::Latest, Aggregation::Count]).collect();
+        // Of each product on one day: 5 and 9 at 10:00, then 7 at the same time as 3, which arrived later. On the next day: 2.
+        let of_customer = |customer: u128, factor: u32| {
+            let event = move |product: &str, at: &str, quantity: u32, arrival: u128| MeteredEvent {
+                event_ref: EventRef::from_uuid(Uuid::from_u128(arrival)),
+                ..used(customer, product, at, &(quantity * factor).to_string())
+            };
+            ["SUM", "COUNT", "MAX", "LATEST"].into_iter().flat_map(move |product| {
+                [
+                    event(product, "2026-01-01T10:00:00Z", 5, 1),
+                    event(product, "2026-01-01T12:00:00Z", 3, 4),
+                    event(product, "2026-01-01T12:00:00Z", 7, 3),
+                    event(product, "2026-01-01T10:00:00Z", 9, 2),
+                    event(product, "2026-01-02T00:00:00Z", 2, 5),
+                ]
+            })
+        };
+        let events: Vec<MeteredEvent> = of_customer(1, 1).chain(of_customer(2, 10)).collect();
+        let quantities = |intervals, by_customer| {
+            let mut summary = Summary::new(intervals, Grouping { by_usage_product: true, by_customer }, &aggregations);
+            events.iter().for_each(|event| summary.add(event.clone()).expect("in range"));
+            let rows = summary.into_rows().expect("in range");
+            let row = |row: &SummaryRow| {
+                let product = row.usage_product_ref.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("{product} {} {}", row.quantity.as_decimal(), row.events)
+            };
+            rows.iter().map(row).collect::<Vec<_>>()
+        };
+        let days = SummaryIntervals::Calendar(Interval::Day, TimeZone::UTC);
+        let both_days = ["COUNT 8 8", "LATEST 33 8", "MAX 99 8", "SUM 264 8", "COUNT 2 2", "LATEST 22 2", "MAX 22 2", "SUM 22 2"];
+        assert_eq!(quantities(days, false), both_days);
+        let months = SummaryIntervals::Calendar(Interval::Month, TimeZone::UTC);
+        assert_eq!(quantities(months, false), ["COUNT 10 10", "LATEST 22 10", "MAX 99 10", "SUM 286 10"]);
+        let whole = SummaryIntervals::Whole(Timestamp::MIN, Timestamp::MAX);
+        assert_eq!(quantities(whole, false), ["COUNT 10 10", "LATEST 22 10", "MAX 99 10", "SUM 286 10"]);
+        let by_customer = ["COUNT 5 5", "COUNT 5 5", "LATEST 2 5", "LATEST 20 5", "MAX 9 5", "MAX 90 5", "SUM 26 5", "SUM 260 5"];
+        assert_eq!(quantities(whole, true), by_customer);
+    }
+
+    #[test]
     fn a_summary_has_so_many_rows_and_no_more() {
-        let mut summary = Summary::new(Interval::Hour, TimeZone::UTC, Grouping::default());
+        let intervals = SummaryIntervals::Calendar(Interval::Hour, TimeZone::UTC);
+        let mut summary = Summary::new(intervals, Grouping::default(), &SUMS);
         let first = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
         let event = |hour: usize| {
             let hours = i64::try_from(hour).expect("a small number");

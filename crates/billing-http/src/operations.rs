@@ -362,6 +362,9 @@ operations! {
             answers List<RefusedUsageJson>: "A page of counts, the newest day first";
 
         /// Sums usage by hour, day or month.
+        ///
+        /// The quantity of a customer in an interval follows the aggregation of the usage product: the sum, the number of
+        /// events, the largest quantity or the latest quantity. The quantities of several customers are added.
         GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
             asks SummaryParams,
             answers List<SummaryLineJson>: "The intervals with events, oldest first",

@@ -53,7 +53,7 @@ struct Narrowed<'a> {
 enum Columns {
     Count,
     Page { by: EventSortKey, size: i64, offset: i64, backward: bool, among_first: Option<i64> },
-    Metered,
+    Metered { by_customer: bool },
     ReportData,
     Reported,
 }
@@ -73,7 +73,10 @@ impl<'a, R> EventsQuery<'a, R> {
             // events of every customer.
             Columns::Count => is_of_all && self.narrowed.from.is_some(),
             Columns::Page { by: EventSortKey::Timestamp, among_first, .. } => among_first.is_some(),
-            Columns::Page { by: EventSortKey::Updated, .. } | Columns::Metered | Columns::ReportData | Columns::Reported => false,
+            Columns::Page { by: EventSortKey::Updated, .. }
+            | Columns::Metered { .. }
+            | Columns::ReportData
+            | Columns::Reported => false,
         }
     }
 
@@ -119,9 +122,9 @@ impl<'a, R> EventsQuery<'a, R> {
         Some(query)
     }
 
-    /// Returns the measured values of the events, in any order.
-    pub(crate) fn metered(organization: OrganizationId, filter: &'a EventFilter) -> Self {
-        Self::new(Narrowed::by(organization, filter), Columns::Metered)
+    /// Returns the measured values of the events, customer by customer or in any order.
+    pub(crate) fn metered(organization: OrganizationId, filter: &'a EventFilter, by_customer: bool) -> Self {
+        Self::new(Narrowed::by(organization, filter), Columns::Metered { by_customer })
     }
 
     /// Returns identifiers and report data of events that have any, in any order.
@@ -210,7 +213,7 @@ impl Columns {
         match self {
             Self::Count => "SELECT count(*)",
             Self::Page { .. } => "SELECT e.event_id, e.customer_id",
-            Self::Metered => "SELECT e.event_id, e.customer_id, e.usage_product_ref, e.occurred_at, e.quantity",
+            Self::Metered { .. } => "SELECT e.event_id, e.customer_id, e.usage_product_ref, e.occurred_at, e.quantity",
             Self::ReportData => "SELECT e.event_id, e.report_data",
             Self::Reported => {
                 "SELECT e.event_id, e.occurred_at, e.quantity, e.report_data, c.customer_ref, c.name, e.usage_product_ref, p.name, \
@@ -221,7 +224,7 @@ impl Columns {
 
     const fn joins(&self) -> &'static str {
         match self {
-            Self::Count | Self::Page { .. } | Self::Metered | Self::ReportData => "",
+            Self::Count | Self::Page { .. } | Self::Metered { .. } | Self::ReportData => "",
             Self::Reported => {
                 " JOIN documents d ON d.document_id = e.document_id AND d.customer_id = e.customer_id \
                  LEFT JOIN usage_products p ON p.organization_id = c.organization_id AND p.usage_product_ref = e.usage_product_ref \
@@ -235,7 +238,8 @@ impl Columns {
 
     const fn narrow_and_order(&self) -> &'static str {
         match self {
-            Self::Count | Self::Metered => "",
+            Self::Count | Self::Metered { by_customer: false } => "",
+            Self::Metered { by_customer: true } => " ORDER BY e.customer_id",
             Self::Page { by: EventSortKey::Timestamp, backward: false, .. } => " ORDER BY e.occurred_at, e.event_id",
             Self::Page { by: EventSortKey::Timestamp, backward: true, .. } => " ORDER BY e.occurred_at DESC, e.event_id DESC",
             Self::Page { by: EventSortKey::Created, backward: false, .. } => " ORDER BY e.event_id",

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-use billing_domain::calendar::{TimeZone, Timestamp};
+use billing_domain::calendar::Timestamp;
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
-use billing_domain::summary::{Grouping, Interval, Summary, SummaryError, SummaryRow};
+use billing_domain::summary::{Grouping, Summary, SummaryError, SummaryIntervals, SummaryRow, needs_all_events};
 
 use super::list::EventQuery;
 use crate::book_repository::corrupt;
@@ -24,14 +24,13 @@ pub struct SummaryLine {
     pub usage_product_ref: Option<UsageProductRef>,
     /// The customer, or `None` if the summary is not grouped by customer.
     pub customer_ref: Option<CustomerRef>,
-    /// The sum of the quantities.
+    /// The quantity by the aggregation of each usage product and customer, summed over usage products and customers.
     pub quantity: QuantitySum,
     /// The number of events.
     pub events: u64,
 }
 
-/// Summarizes the usage that matches a query, by interval in a time zone, usage product and customer. Omits intervals without
-/// events.
+/// Summarizes the usage that matches a query, by interval, usage product and customer. Omits intervals without events.
 ///
 /// # Errors
 /// Returns one of these errors:
@@ -40,13 +39,17 @@ pub struct SummaryLine {
 pub fn summarize_usage(
     cx: &mut Cx<'_>,
     query: &EventQuery,
-    interval: Interval,
-    zone: TimeZone,
+    intervals: SummaryIntervals,
     grouping: Grouping,
 ) -> UseCaseResult<Vec<SummaryLine>> {
     let Some(filter) = query.resolve(cx.tx, cx.organization)? else { return Ok(Vec::new()) };
-    let (mut summary, mut refused) = (Summary::new(interval, zone, grouping), None);
-    cx.tx.visit_metered(cx.organization, &filter, &mut |metered| match summary.add(metered) {
+    let aggregations = cx.tx.aggregations(cx.organization)?;
+    let is_of_one = [filter.customer_id.is_some(), filter.contract_ref.is_some(), filter.document_ref.is_some()].contains(&true);
+    let is_counted = |product: &UsageProductRef| filter.usage_product_ref.as_ref().is_none_or(|only| only == product);
+    let mut counted = aggregations.iter().filter(|(product, _)| is_counted(product));
+    let by_customer = !is_of_one && counted.any(|(_, aggregation)| needs_all_events(*aggregation));
+    let (mut summary, mut refused) = (Summary::new(intervals, grouping, &aggregations), None);
+    cx.tx.visit_metered(cx.organization, &filter, by_customer, &mut |metered| match summary.add(metered) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             refused = Some(error);
@@ -56,7 +59,7 @@ pub fn summarize_usage(
     if let Some(error) = refused {
         return Err(refusal(error));
     }
-    let rows = summary.into_rows();
+    let rows = summary.into_rows().map_err(refusal)?;
     let ids: BTreeSet<CustomerId> = rows.iter().filter_map(|row| row.customer_id).collect();
     let customers = cx.tx.customers_by_ids(cx.organization, &Vec::from_iter(ids))?;
     named(rows, &customers.into_iter().map(|customer| (customer.id, customer.customer_ref)).collect())

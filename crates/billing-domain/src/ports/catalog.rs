@@ -6,6 +6,7 @@ use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::party::appearance::Logo;
 use crate::party::{Customer, Entity};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
+use crate::summary::Aggregations;
 use crate::text::OneLine;
 
 /// Storage of supplier entities.
@@ -78,6 +79,8 @@ pub trait UsageProducts {
     ) -> StoreResult<Vec<UsageProduct>>;
     /// Returns at most two usage products with a name. Two results prove that the name is ambiguous.
     fn usage_products_by_name(&mut self, organization: OrganizationId, name: &OneLine) -> StoreResult<Vec<UsageProduct>>;
+    /// Returns the aggregations of the usage products that aggregate in another way than by the sum.
+    fn aggregations(&mut self, organization: OrganizationId) -> StoreResult<Aggregations>;
     /// Returns a page of the usage products that match conditions on the last change. The order may be ascending or descending.
     fn listed_usage_products(
         &mut self,

@@ -81,11 +81,13 @@ pub trait UsageQueries {
     ) -> StoreResult<Vec<UsageEvent>>;
     /// Counts the events that match a filter. The call reads each of them.
     fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64>;
-    /// Visits the metered values of the events that match a filter, in any order, until the visitor breaks.
+    /// Visits the metered values of the events that match a filter, until the visitor breaks: customer by customer, or in any
+    /// order.
     fn visit_metered<'v>(
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
+        by_customer: bool,
         visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()>;
     /// Visits the report data of a report's events, in any order, until the visitor breaks. Skips events without report

@@ -12,7 +12,7 @@ use super::lists::listed;
 use super::page_builder::PageBuilder;
 use super::ranges::{Calendar, selected};
 use super::session_user::SessionUser;
-use super::sums::{address, shows, sums, with_page};
+use super::sums::{address, shows, sums, totals, with_page};
 use crate::dto::declare::params;
 use crate::problem::Problem;
 use crate::query::{AnyText, Query};
@@ -97,15 +97,24 @@ impl ExplorerRange {
         (self.zone.start_of_day(self.days.start()), self.zone.start_of_day(self.days.end()))
     }
 
-    /// Returns the query of the usage summary with the given filters.
+    /// Returns the query of the usage summary by interval with the given filters.
     pub(super) fn summary(&self, narrowed: &[(String, String)]) -> String {
+        let zone = (self.zone != TimeZone::UTC).then_some(("timezone", self.zone.name()));
+        self.query(narrowed, [("interval", word(self.interval))].into_iter().chain(zone))
+    }
+
+    /// Returns the query of the usage summary over all days with the given filters.
+    pub(super) fn totals(&self, narrowed: &[(String, String)]) -> String {
+        self.query(narrowed, [])
+    }
+
+    fn query<'a>(&self, narrowed: &'a [(String, String)], more: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
         let (from, to) = self.instants();
-        let (from, to, zone) = (from.to_string(), to.to_string(), self.zone.name());
+        let (from, to) = (from.to_string(), to.to_string());
         let of_calendar = narrowed.iter().filter(|(name, _)| name != "timezone");
-        let mut pairs: Vec<(&str, &str)> = of_calendar.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        pairs.extend([("interval", word(self.interval)), ("group_by", "usage_product_ref"), ("from", &from), ("to", &to)]);
-        pairs.extend((self.zone != TimeZone::UTC).then_some(("timezone", zone)));
-        billing_console::query(&pairs)
+        let pairs = of_calendar.map(|(name, value)| (name.as_str(), value.as_str())).chain(more);
+        let days = [("group_by", "usage_product_ref"), ("from", from.as_str()), ("to", to.as_str())];
+        billing_console::query(&pairs.chain(days).collect::<Vec<(&str, &str)>>())
     }
 
     /// Returns one bucket per bar.
@@ -190,7 +199,8 @@ fn wanted(visitor: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Probl
 pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
     let ExplorerQuery { shown, narrowed, .. } = wanted(visitor, said)?;
     let answers = sums(visitor, &shown.summary(&narrowed)).await?;
-    Ok(billing_console::usage_sums(&answers, &Span { narrowed, slots: shown.slots() }))
+    let totals = totals(visitor, &answers, &shown.totals(&narrowed)).await?;
+    Ok(billing_console::usage_sums(&answers, &totals, &Span { narrowed, slots: shown.slots() }))
 }
 
 /// Renders the explorer's page.

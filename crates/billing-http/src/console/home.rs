@@ -4,8 +4,9 @@ use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use billing_application::UseCase;
 use billing_console::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
-use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, first_of_month, minus_days, plus_months};
+use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, first_of_month, minus_days, plus_days, plus_months};
 use billing_domain::summary::Interval;
+use chrono::Datelike as _;
 use maud::Markup;
 use serde_json::Value;
 
@@ -167,13 +168,24 @@ fn two_months(visitor: &SessionUser) -> Result<ExplorerRange, Problem> {
 pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
     let range = two_months(visitor)?;
     let answers = sums::sums(visitor, &range.summary(&[])).await?;
-    let (slots, today) = (range.slots(), visitor.zone.service_date(visitor.state.services().now()));
+    let now = visitor.state.services().now();
+    let (slots, today) = (range.slots(), visitor.zone.service_date(now));
+    let first = first_of_month(today);
+    let first_before = plus_months(first, -1);
+    // The same day of the month before, or its last day.
+    let then = plus_days(first_before, today.day0()).min(last_of_month(first_before));
+    let mut totals = [Value::Null, Value::Null];
+    for (total, (first, last)) in totals.iter_mut().zip([(first, today), (first_before, then)]) {
+        let days = ExplorerRange::of(Some(first), Some(last), Some(Interval::Day), now, visitor.zone)?;
+        *total = sums::totals(visitor, &answers, &days.totals(&[])).await?;
+    }
+    let [so_far, until_then] = totals;
     let position = |day: Date| {
         let day = day.to_string();
         slots.iter().position(|slot| slot.told == day).unwrap_or_default()
     };
-    let (this_month, today) = (position(first_of_month(today)), position(today));
-    Ok(billing_console::usage_months(&UsageMonths { answers, slots, this_month, today }))
+    let (this_month, today) = (position(first), position(today));
+    Ok(billing_console::usage_months(&UsageMonths { answers, slots, this_month, today, so_far, until_then }))
 }
 
 #[cfg(test)]

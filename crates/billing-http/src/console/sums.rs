@@ -5,6 +5,7 @@ use std::iter;
 
 use billing_console::{UsageAnswers, listings};
 use maud::Markup;
+use serde_json::Value;
 
 use super::api_client::Listed;
 use super::lists::{listed, some_of, wanted};
@@ -33,6 +34,18 @@ pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswer
     let summary = visitor.quietly().get_with("summarize_usage", "", raw).await?;
     let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
     Ok(UsageAnswers { summary, usage_products })
+}
+
+/// Loads the sums over a whole time, for the usage products whose quantity is not the sum over its intervals. Without such a usage
+/// product, returns null. The page does not show the call.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn totals(visitor: &SessionUser, answers: &UsageAnswers, raw: &str) -> Result<Value, Problem> {
+    if !answers.needs_totals() {
+        return Ok(Value::Null);
+    }
+    visitor.quietly().get_with("summarize_usage", "", raw).await
 }
 
 /// Returns the URL of a frame.

@@ -25,7 +25,8 @@ answer! {
         usage_product_ref: Option<NamedRef> = line.usage_product_ref.as_ref(),
         /// Customer; null if not grouped by customer.
         customer_ref: Option<NamedRef> = line.customer_ref.as_ref(),
-        /// Sum of the quantities.
+        /// Quantity by the aggregation of the usage product, for each customer; over several customers or usage products their
+        /// sum.
         quantity: ExactNumber = line.quantity,
         /// Number of events.
         #[schema(minimum = 1)]

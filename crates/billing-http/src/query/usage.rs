@@ -5,7 +5,7 @@ use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::page::{Order, UpdateFilter};
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
-use billing_domain::summary::{Grouping, Interval};
+use billing_domain::summary::{Grouping, Interval, SummaryIntervals};
 use billing_report::ReportFormat;
 
 use super::lists::possible;
@@ -13,11 +13,14 @@ use super::updates::UpdateParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
-use crate::dto::input::Node;
+use crate::dto::input::{Fields, Node};
 use crate::dto::schemas::text;
 
 const BY_USAGE_PRODUCT: &str = "usage_product_ref";
 const BY_CUSTOMER: &str = "customer_ref";
+const INTERVAL: &str = "interval";
+const FROM: &str = "from";
+const TO: &str = "to";
 
 params! {
     /// Options of a batch.
@@ -115,13 +118,33 @@ impl RefusedParams {
 params! {
     /// Filters and grouping of a usage summary.
     SummaryParams {
-        /// Length of the intervals.
-        interval: Interval,
+        /// Length of the intervals. Without it, the response has one interval from `from` to `to`.
+        interval: Option<Interval>,
         /// Time zone of the hours, days and months. Default: UTC.
         timezone: TimeZone = TimeZone::UTC,
         /// Fields to group by: `usage_product_ref`, `customer_ref`, or both separated by a comma.
         group_by: Grouping = Grouping::default(),
         @flat events: EventParams,
+    }
+    with {
+        fn check(fields: Fields<'_>) {
+            if !fields.has(INTERVAL) && !(fields.has(FROM) && fields.has(TO)) {
+                fields.refuse::<()>(INTERVAL, "required", "must be given, unless from and to are the one interval");
+            }
+        }
+    }
+}
+
+impl SummaryParams {
+    /// Returns the intervals.
+    pub(crate) fn intervals(&self) -> SummaryIntervals {
+        match self.interval {
+            Some(interval) => SummaryIntervals::Calendar(interval, self.timezone),
+            None => {
+                let EventParams { from, to, .. } = self.events;
+                SummaryIntervals::Whole(from.unwrap_or(Timestamp::MIN), to.unwrap_or(Timestamp::MAX))
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ fn query(raw: &str) -> Query {
 
 trait Read {
     fn events(&self) -> Result<(Option<EventQuery>, PageRequest), Problem>;
-    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping, TimeZone), Problem>;
+    fn summary(&self) -> Result<(Option<EventQuery>, SummaryIntervals, Grouping), Problem>;
     fn report(&self) -> Result<(ReportOf, ReportFormat), Problem>;
 }
 
@@ -19,8 +19,8 @@ impl Read for Query {
         self.read::<EventListParams>().map(|params| (params.events.query(), params.page.0))
     }
 
-    fn summary(&self) -> Result<(Option<EventQuery>, Interval, Grouping, TimeZone), Problem> {
-        self.read::<SummaryParams>().map(|params| (params.events.query(), params.interval, params.group_by, params.timezone))
+    fn summary(&self) -> Result<(Option<EventQuery>, SummaryIntervals, Grouping), Problem> {
+        self.read::<SummaryParams>().map(|params| (params.clone().events.query(), params.intervals(), params.group_by))
     }
 
     fn report(&self) -> Result<(ReportOf, ReportFormat), Problem> {
@@ -50,16 +50,20 @@ fn events_are_narrowed_by_references_and_instants() {
 #[test]
 fn a_summary_says_its_interval_and_what_it_tells_apart() {
     let both = |raw: &str| query(raw).summary().expect(raw);
-    assert_eq!(both("interval=day").1, Interval::Day);
+    assert_eq!(both("interval=day").1, SummaryIntervals::Calendar(Interval::Day, TimeZone::UTC));
+    let kolkata = TimeZone::parse("Asia/Kolkata").expect("a zone");
+    assert_eq!(both("interval=day&timezone=Asia/Kolkata").1, SummaryIntervals::Calendar(Interval::Day, kolkata));
+    let at = |text| Timestamp::parse(text).expect(text);
+    let whole = SummaryIntervals::Whole(at("2026-01-01T00:00:00Z"), at("2026-02-01T00:00:00Z"));
+    assert_eq!(both("from=2026-01-01T00:00:00Z&to=2026-02-01T00:00:00Z").1, whole);
     let grouping = |by_usage_product, by_customer| Grouping { by_usage_product, by_customer };
     assert_eq!(both("interval=hour").2, grouping(false, false));
     assert_eq!(both("interval=hour&group_by=customer_ref").2, grouping(false, true));
     assert_eq!(both("interval=month&group_by=customer_ref,usage_product_ref").2, grouping(true, true));
-    assert_eq!(both("interval=day").3, TimeZone::UTC);
-    assert_eq!(both("interval=day&timezone=Asia/Kolkata").3.name(), "Asia/Kolkata");
     for (raw, pointer, code) in [
         ("interval=day&timezone=Mars", "/timezone", "invalid_format"),
         ("", "/interval", "required"),
+        ("from=2026-01-01T00:00:00Z", "/interval", "required"),
         ("interval=week", "/interval", "invalid_value"),
         ("interval=day&group_by=", "/group_by", "invalid_value"),
         ("interval=day&group_by=customer_ref,", "/group_by", "invalid_value"),

@@ -30,10 +30,11 @@ pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from
 pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
 
 pub(crate) async fn summarize_usage(call: Call) -> Reply {
-    let SummaryParams { interval, timezone, group_by, events } = call.query.read()?;
-    let wanted = events.query();
+    let params: SummaryParams = call.query.read()?;
+    let (intervals, group_by) = (params.intervals(), params.group_by);
+    let wanted = params.events.query();
     let lines = call.scan(move |cx| match &wanted {
-        Some(wanted) => usage::summarize_usage(cx, wanted, interval, timezone, group_by),
+        Some(wanted) => usage::summarize_usage(cx, wanted, intervals, group_by),
         None => Ok(Vec::new()),
     });
     Ok(HttpResponse::Ok().json(lines.await?.iter().map(SummaryLineJson::from).collect::<Vec<_>>()))

@@ -1,11 +1,12 @@
 //! Usage products and pricings.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::catalog::{Aggregation, Pricing, UsageProduct};
 use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::ports::{Insertion, Pricings, StoreResult, Update, UsageProducts};
 use billing_domain::refs::{OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::search_words::words;
+use billing_domain::summary::Aggregations;
 use billing_domain::text::OneLine;
 use diesel::prelude::*;
 
@@ -16,6 +17,7 @@ use crate::in_list::one_of_texts;
 use crate::row::{Cell, Row};
 use crate::schema::{PricingColumns, UsageProductColumns, pricings, usage_products};
 use crate::sql_types::Bound;
+use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 
 #[derive(Queryable, Selectable)]
@@ -111,6 +113,19 @@ impl UsageProducts for Transaction<'_> {
             .limit(2)
             .select(UsageProductRow::as_select())
             .load(conn))?)
+    }
+
+    fn aggregations(&mut self, organization: OrganizationId) -> StoreResult<Aggregations> {
+        let rows: Vec<(String, String)> = with_conn!(self, "usage_products", |conn| usage_products::table
+            .filter(usage_products::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(usage_products::aggregation.ne(Aggregation::Sum.to_text()))
+            .select((usage_products::usage_product_ref, usage_products::aggregation))
+            .load(conn))?;
+        let read = |(usage_product_ref, aggregation): (String, String)| {
+            let row = Row::new("usage_products", &usage_product_ref);
+            Ok((row.leaf("usage_product_ref", &usage_product_ref)?, row.leaf("aggregation", &aggregation)?))
+        };
+        rows.into_iter().map(read).collect()
     }
 
     fn listed_usage_products(

@@ -41,10 +41,11 @@ type MeteredColumns = (Id, Id, Text, Ts, Dec);
 
 impl MeteredRow {
     fn read(self) -> StoreResult<MeteredEvent> {
-        let row = Row::new("usage_events", self.event_id);
+        let row = Row::new("usage_events", self.event_id.clone());
         Ok(MeteredEvent {
             customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
             occurred_at: row.cell("occurred_at", self.occurred_at)?,
             quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
         })
@@ -250,9 +251,10 @@ impl UsageQueries for Transaction<'_> {
         &mut self,
         organization: OrganizationId,
         filter: &EventFilter,
+        by_customer: bool,
         visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()> {
-        let query = EventsQuery::<MeteredColumns>::metered(organization, filter);
+        let query = EventsQuery::<MeteredColumns>::metered(organization, filter, by_customer);
         visit_rows!(self, query, MeteredRow, |row| show(row.read(), visit))
     }
 

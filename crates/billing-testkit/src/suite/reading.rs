@@ -54,7 +54,7 @@ fn metered(store: &dyn Store, organization: OrganizationId, filter: &EventFilter
     let mut visited = Vec::new();
     read(store, |tx| {
         visited.clear();
-        tx.visit_metered(organization, filter, &mut |metered| {
+        tx.visit_metered(organization, filter, false, &mut |metered| {
             visited.push(metered);
             ControlFlow::Continue(())
         })
@@ -228,6 +228,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
     let expected = events.map(|event| MeteredEvent {
         customer_id: w.customer.id,
         usage_product_ref: event.usage_product_ref,
+        event_ref: event.event_ref,
         occurred_at: event.occurred_at,
         quantity: event.quantity,
     });
@@ -235,7 +236,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
     let mut visited = 0;
     read(store, |tx| {
         visited = 0;
-        tx.visit_metered(w.org, &EventFilter::default(), &mut |_| {
+        tx.visit_metered(w.org, &EventFilter::default(), true, &mut |_| {
             visited += 1;
             if visited == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
