@@ -261,7 +261,7 @@ words! {
         Unreachable = "UNREACHABLE",
         /// The certificate was not accepted, or the encryption failed otherwise.
         TlsFailed = "TLS_FAILED",
-        /// The host has an address to which requests may not go.
+        /// The host has an address to which requests may not go, or no address.
         AddressNotPublic = "ADDRESS_NOT_PUBLIC",
         /// Nothing was sent: the settings of the server do not permit the URL, or the secret is unreadable.
         NotSent = "NOT_SENT",

@@ -1,6 +1,6 @@
 //! The HTTP client.
 
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,11 @@ use ureq::http::header::RETRY_AFTER;
 use ureq::http::{HeaderMap, Response, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::transport::DefaultConnector;
-use ureq::{Agent, Body, Error};
+use ureq::{Agent, Body};
 use url::{Host, Url};
 
-use crate::resolver::{AddressNotPublic, Lookup, PublicResolver, is_permitted, system_lookup};
+use crate::failure::{self, RequestFailure};
+use crate::resolver::{Lookup, PublicResolver, is_permitted, system_lookup};
 use crate::settings::WebhookSettings;
 use crate::signature::signatures;
 
@@ -80,14 +81,14 @@ impl HttpWebhooks {
     }
 
     fn request(&self, request: &WebhookRequest<'_>) -> Answer {
-        if let Err(refusal) = self.check(request.url) {
-            return Answer::without_response(AttemptOutcome::NotSent, &format!("the URL {refusal}"));
+        if self.check(request.url).is_err() {
+            return Answer::without_response(failure::NOT_PERMITTED);
         }
         let timestamp = request.at.as_micros().div_euclid(MICROS_PER_SECOND);
         let signature =
             signatures(request.secrets, request.id, timestamp, request.body).filter(|signature| !signature.is_empty());
         let Some(signature) = signature else {
-            return Answer::without_response(AttemptOutcome::NotSent, "the secret of the endpoint is unreadable");
+            return Answer::without_response(failure::NO_SECRET);
         };
         let sent = self
             .agent()
@@ -99,18 +100,20 @@ impl HttpWebhooks {
             .send(request.body);
         match sent {
             Ok(response) => Answer::of(response, request.at),
-            Err(error) => Answer::without_response(outcome_of(&error), &error.to_string()),
+            Err(error) => {
+                tracing::debug!(%error, "a request to a webhook endpoint failed");
+                Answer::without_response(RequestFailure::of(&error))
+            }
         }
     }
 }
 
 impl WebhookSender for HttpWebhooks {
     fn check(&self, url: &WebhookUrl) -> Result<(), WebhookUrlRefusal> {
-        let invalid = |reason: &str| WebhookUrlRefusal::Invalid(reason.to_owned());
+        let invalid = WebhookUrlRefusal::Invalid;
         let not_public = || {
             WebhookUrlRefusal::NotPublic(
-                "must have a host with public addresses: this server sends to others only with --webhook-allow-networks"
-                    .to_owned(),
+                "must have a public host: this server sends to others only with --webhook-allow-networks",
             )
         };
         if !url.is_https() && !self.settings.allow_http {
@@ -180,8 +183,8 @@ impl Answer {
         Self { status: Some(status), outcome, retry_after_seconds, excerpt: excerpt(&content) }
     }
 
-    fn without_response(outcome: AttemptOutcome, reason: &str) -> Self {
-        Self { status: None, outcome, retry_after_seconds: None, excerpt: excerpt(reason.as_bytes()) }
+    fn without_response(RequestFailure { outcome, reason }: RequestFailure) -> Self {
+        Self { status: None, outcome, retry_after_seconds: None, excerpt: Some(reason.to_owned()) }
     }
 }
 
@@ -209,25 +212,6 @@ fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<u32> {
     let at = DateTime::parse_from_rfc2822(text).ok()?.timestamp_micros();
     let seconds = at.saturating_sub(now.as_micros()).max(0) / MICROS_PER_SECOND;
     Some(u32::try_from(seconds).unwrap_or(u32::MAX))
-}
-
-/// Returns the outcome of a request without a response.
-fn outcome_of(error: &Error) -> AttemptOutcome {
-    match error {
-        Error::Timeout(_) => AttemptOutcome::TimedOut,
-        Error::Other(reason) if reason.is::<AddressNotPublic>() => AttemptOutcome::AddressNotPublic,
-        Error::Tls(_) | Error::Rustls(_) | Error::TlsRequired => AttemptOutcome::TlsFailed,
-        Error::BadUri(_) | Error::Http(_) => AttemptOutcome::NotSent,
-        Error::Io(reason) if is_of_tls(reason) => AttemptOutcome::TlsFailed,
-        Error::Io(reason) if matches!(reason.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock) => {
-            AttemptOutcome::TimedOut
-        }
-        _ => AttemptOutcome::Unreachable,
-    }
-}
-
-fn is_of_tls(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|reason| reason.is::<rustls::Error>())
 }
 
 #[cfg(test)]
@@ -419,7 +403,8 @@ mod tests {
         assert_eq!(send(&sender, &url).outcome, AttemptOutcome::Delivered);
         for _ in 0..3 {
             let response = send(&sender, &url);
-            assert_eq!((response.status, response.outcome), (None, AttemptOutcome::AddressNotPublic), "{:?}", response.excerpt);
+            assert_eq!((response.status, response.outcome), (None, AttemptOutcome::AddressNotPublic));
+            assert_eq!(response.excerpt.as_deref(), Some("the host is not public"));
         }
         assert!(server.requests.recv_timeout(GENEROUS).is_ok());
         assert!(server.requests.try_recv().is_err(), "one request");

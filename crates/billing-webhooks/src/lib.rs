@@ -7,6 +7,7 @@
 
 mod address;
 mod client;
+mod failure;
 mod resolver;
 mod settings;
 mod signature;

@@ -233,15 +233,15 @@ pub trait EInvoiceWriter: Send + Sync {
     fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError>;
 }
 
-/// Why an endpoint may not have a URL.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+/// Why an endpoint may not have a URL. The reasons are fixed sentences, so they tell no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WebhookUrlRefusal {
     /// The URL cannot be requested, or the settings of the server do not permit its scheme or port.
     #[error("{0}")]
-    Invalid(String),
+    Invalid(&'static str),
     /// The host is an address to which requests may not go.
     #[error("{0}")]
-    NotPublic(String),
+    NotPublic(&'static str),
 }
 
 /// A request to an endpoint.
@@ -270,7 +270,7 @@ pub struct WebhookResponse {
     pub retry_after_seconds: Option<u32>,
     /// The time that the request took, in milliseconds.
     pub millis: u32,
-    /// The beginning of the response's body, or the reason why no response arrived. It has at most
+    /// The beginning of the response's body, or the reason why no response arrived, which tells no address. It has at most
     /// [`MAX_EXCERPT_BYTES`](crate::webhook::MAX_EXCERPT_BYTES) and no control characters.
     pub excerpt: Option<String>,
 }

@@ -344,7 +344,7 @@ domain_words! {
     DeliveryStateWord is DeliveryState;
 
     /// Outcome of an attempt. `OVERLOADED`: the status was 429, 502, 503 or 504. `REJECTED`: the status was none of these, 2xx
-    /// and 410. `ADDRESS_NOT_PUBLIC`: the host has an address to which requests may not go. `NOT_SENT`: the settings of the
+    /// and 410. `ADDRESS_NOT_PUBLIC`: the host has an address to which requests may not go, or none. `NOT_SENT`: the settings of the
     /// server do not permit the URL.
     AttemptOutcomeWord is AttemptOutcome;
 
