@@ -127,7 +127,7 @@ fn repeat(
 }
 
 fn shown_once() -> UseCaseError {
-    let detail = "this request was carried out, and its secret is shown again only to the session that sent it; \
+    let detail = "this request was carried out, and its secret is shown again only to the session or API key that sent it; \
                   delete what it made and send it again under a new Idempotency-Key";
     UseCaseError::Conflict { code: "secret_shown_once", detail: detail.to_owned() }
 }

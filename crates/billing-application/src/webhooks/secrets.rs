@@ -2,7 +2,7 @@
 
 use billing_domain::access::{SecretPurpose, SigningSecret};
 use billing_domain::ports::{StoreError, Tx};
-use billing_domain::refs::EndpointRef;
+use billing_domain::refs::{ApiKeyRef, EndpointRef};
 use billing_domain::webhook::{SealedWebhookSecret, WebhookSecret};
 
 use crate::Services;
@@ -48,14 +48,14 @@ pub(super) fn unseal(
     sealed.iter().filter_map(open).collect()
 }
 
-/// Returns the secret that encrypts the stored response of a request with an idempotency key, if the response has a secret. A
-/// repeat of the request gets the same response, also with another token of the same organization.
+/// Returns the secret that encrypts the stored response of an API key's request with an idempotency key, if the response has a
+/// secret. A repeat of the request by the same API key gets the same response, also with another token, and other keys do not.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] or [`UseCaseError::Secret`] if the shared secret cannot be read or created.
-pub fn response_secret(services: &Services) -> UseCaseResult<String> {
+pub fn response_secret(services: &Services, key: ApiKeyRef) -> UseCaseResult<String> {
     let keys = shared_secrets(&*services.store, &*services.keys, services.now(), PURPOSE)?;
-    Ok(text(keys.first().ok_or_else(missing)?)?.to_owned())
+    Ok(format!("{} response to {key}", text(keys.first().ok_or_else(missing)?)?))
 }
 
 fn place(endpoint_ref: EndpointRef, kid: u32) -> String {

@@ -2,12 +2,13 @@
 
 use billing_application::error::ResourceKind;
 use billing_application::{names, webhooks};
+use billing_domain::access::Actor;
 use billing_domain::notification::Subject;
 use billing_domain::page::Page;
 use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryAttempt;
 
-use crate::blocking::blocking;
+use crate::auth::session;
 use crate::call::{Call, Reply};
 use crate::dto::webhooks::{
     CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
@@ -88,11 +89,15 @@ fn endpoint_ref(call: &Call) -> Result<EndpointRef, Problem> {
     call.reference(EndpointRef::parse, ResourceKind::Endpoint)
 }
 
-/// Encrypts the stored response of a request with an idempotency key, because it has a secret.
+/// Encrypts the stored response of a request with an idempotency key, because it has a secret. Only the session or the API key
+/// that sent the request gets the response again.
 async fn sealed(call: Call) -> Result<Call, Problem> {
     if call.key.is_none() {
         return Ok(call);
     }
-    let secret = blocking(&call.state, webhooks::response_secret).await?;
+    let secret = match call.principal()?.actor() {
+        Actor::ApiKey(key) => call.run(move |services, _| webhooks::response_secret(services, key)).await?,
+        Actor::Admin(_) | Actor::Service => session::shown(&call.request)?,
+    };
     Ok(call.sealed_for(secret))
 }

@@ -192,6 +192,41 @@ async fn a_generated_key_is_shown_again_to_its_session_alone() {
 }
 
 #[actix_web::test]
+async fn a_webhook_secret_is_shown_again_to_the_key_or_session_that_made_it_alone() {
+    let server = Server::new();
+    let (key, other_key) = (server.key(&ALL).await, server.key(&ALL).await);
+    let [own, later, other] = [&key, &key, &other_key].map(|key| server.bearer_of(key));
+    let (own, later, other) = (own.await, later.await, other.await);
+    let sessions = [server.session().await, server.session().await];
+    let endpoints = "/api/webhooks/endpoints/";
+    let made = post(&server, ("authorization", &own), endpoints, "made", r#"{"url":"https://example.com/hooks"}"#).await;
+    let rotation = format!("{endpoints}rotate/{}", made.json()["endpoint_ref"].as_str().expect("a reference"));
+    for (path, key, body) in
+        [(endpoints, "k", r#"{"url":"https://example.com/hooks"}"#), (rotation.as_str(), "k", r#"{"overlap_hours":0}"#)]
+    {
+        let by_key = post(&server, ("authorization", &own), path, key, body).await;
+        let secret = by_key.json()["secret"].as_str().expect("a secret").to_owned();
+        for bearer in [&own, &later] {
+            let again = post(&server, ("authorization", bearer), path, key, body).await;
+            assert_eq!((replayed(&again), &again.text), (true, &by_key.text), "{path}");
+        }
+        let strangers = [("authorization", other.as_str()), ("cookie", &sessions[0])];
+        for stranger in strangers {
+            let elsewhere = post(&server, stranger, path, key, body).await;
+            assert_eq!(elsewhere.problem(), (409, "secret_shown_once".to_owned()), "{path}");
+            assert!(!elsewhere.text.contains(&secret), "{path}");
+        }
+        let by_session = post(&server, ("cookie", &sessions[0]), path, "of a session", body).await;
+        let again = post(&server, ("cookie", &sessions[0]), path, "of a session", body).await;
+        assert_eq!((replayed(&again), &again.text), (true, &by_session.text), "{path}");
+        for stranger in [("authorization", own.as_str()), ("cookie", &sessions[1])] {
+            let elsewhere = post(&server, stranger, path, "of a session", body).await;
+            assert_eq!(elsewhere.problem(), (409, "secret_shown_once".to_owned()), "{path}");
+        }
+    }
+}
+
+#[actix_web::test]
 async fn a_dry_run_under_a_key_is_answered_again_and_stores_nothing_else() {
     let (server, bearer) = started().await;
     let before = server.store.contents();
