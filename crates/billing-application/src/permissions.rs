@@ -32,9 +32,10 @@ use_cases! {
         ResetAdministrator;
     Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
     Permission::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
-        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate,
-        CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint, RotateWebhookSecret, TestWebhookEndpoint,
-        ReplayWebhookDeliveries;
+        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
+    // An endpoint receives what happens to all customers and documents.
+    Permission::ScopeAndRead(Scope::CatalogWrite) => CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint,
+        RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;
     Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
     Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, RecordCharge, EditCharge, DeleteCharge;

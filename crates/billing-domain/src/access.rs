@@ -100,7 +100,7 @@ impl Principal {
     /// Returns whether the principal has a permission.
     pub fn has(&self, need: Permission) -> bool {
         match (need, self.actor, self.role) {
-            (Permission::Scope(scope), _, _) => self.scopes.allow(scope),
+            (Permission::Scope(_) | Permission::ScopeAndRead(_), _, _) => self.scopes.allow_all(&need.scopes()),
             (Permission::Administrator, Actor::Admin(_), _) | (Permission::Owner, Actor::Service, _) => true,
             (Permission::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
             (Permission::Administrator, Actor::ApiKey(_) | Actor::Service, _)
@@ -145,6 +145,8 @@ pub enum Permission {
     Owner,
     /// A scope. An administrator has the scopes of the role.
     Scope(Scope),
+    /// A scope and [`Scope::Read`], for changes that also disclose data.
+    ScopeAndRead(Scope),
 }
 
 impl Permission {
@@ -153,9 +155,18 @@ impl Permission {
         let has = |role: &Role| match self {
             Self::Administrator => true,
             Self::Owner => *role == Role::Owner,
-            Self::Scope(scope) => role.scopes().allow(scope),
+            Self::Scope(_) | Self::ScopeAndRead(_) => role.scopes().allow_all(&self.scopes()),
         };
         Role::ALL.into_iter().find(has).unwrap_or(Role::Owner)
+    }
+
+    /// Returns the scopes that an API key needs. It is empty for permissions that no API key has.
+    pub fn scopes(self) -> Vec<Scope> {
+        match self {
+            Self::Administrator | Self::Owner => Vec::new(),
+            Self::Scope(scope) => vec![scope],
+            Self::ScopeAndRead(scope) => vec![scope, Scope::Read],
+        }
     }
 }
 
@@ -165,6 +176,7 @@ impl fmt::Display for Permission {
             Self::Administrator => f.write_str("an administrator"),
             Self::Owner => f.write_str("an owner"),
             Self::Scope(scope) => write!(f, "the scope {}", scope.as_str()),
+            Self::ScopeAndRead(scope) => write!(f, "the scopes {} and {}", scope.as_str(), Scope::Read.as_str()),
         }
     }
 }
@@ -265,6 +277,11 @@ impl Scopes {
     /// Returns whether the set contains a scope.
     pub fn allow(&self, scope: Scope) -> bool {
         self.0.contains(&scope)
+    }
+
+    /// Returns whether the set contains all of these scopes.
+    pub fn allow_all(&self, scopes: &[Scope]) -> bool {
+        scopes.iter().all(|scope| self.allow(*scope))
     }
 
     /// Iterates over the scopes in display order.
@@ -744,17 +761,20 @@ mod tests {
         let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
         let mut needs = vec![Permission::Administrator, Permission::Owner];
         needs.extend(Scope::ALL.map(Permission::Scope));
-        // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read.
+        needs.push(Permission::ScopeAndRead(Scope::CatalogWrite));
+        // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read, and catalog:write with read.
         for (principal, expected) in [
-            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r"),
-            (Principal::of_key(&key(Scopes::all())), "..uctdr"),
-            (Principal::of_administrator(&administrator(Role::Read)), "a.....r"),
-            (Principal::of_administrator(&administrator(Role::Finance)), "a....dr"),
-            (Principal::of_administrator(&administrator(Role::Operator)), "a.uctdr"),
-            (Principal::of_administrator(&administrator(Role::Owner)), "aouctdr"),
-            (Principal::of_command_line(organization), ".ouctdr"),
+            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r."),
+            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite]))), "....t..."),
+            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite, Scope::Read]))), "....t.rb"),
+            (Principal::of_key(&key(Scopes::all())), "..uctdrb"),
+            (Principal::of_administrator(&administrator(Role::Read)), "a.....r."),
+            (Principal::of_administrator(&administrator(Role::Finance)), "a....dr."),
+            (Principal::of_administrator(&administrator(Role::Operator)), "a.uctdrb"),
+            (Principal::of_administrator(&administrator(Role::Owner)), "aouctdrb"),
+            (Principal::of_command_line(organization), ".ouctdrb"),
         ] {
-            let has = needs.iter().zip("aouctdr".chars()).map(|(need, mark)| if principal.has(*need) { mark } else { '.' });
+            let has = needs.iter().zip("aouctdrb".chars()).map(|(need, mark)| if principal.has(*need) { mark } else { '.' });
             assert_eq!(has.collect::<String>(), expected, "{} {:?}", principal.actor(), principal.role());
             assert_eq!(principal.organization(), organization);
         }
@@ -770,6 +790,7 @@ mod tests {
             (Permission::Scope(Scope::Read), Role::Read),
             (Permission::Scope(Scope::DocumentsWrite), Role::Finance),
             (Permission::Scope(Scope::CatalogWrite), Role::Operator),
+            (Permission::ScopeAndRead(Scope::DocumentsWrite), Role::Finance),
             (Permission::Owner, Role::Owner),
         ] {
             assert_eq!(need.role(), role, "{need}");

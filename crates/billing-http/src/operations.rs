@@ -1215,6 +1215,7 @@ mod tests {
                 Some(Permission::Owner) => {}
                 Some(Permission::Administrator) | None => panic!("{} is open", operation.id),
             }
+                Some(Permission::ScopeAndRead(_)) => assert!(operation.changes_state(), "{}", operation.id),
         }
     }
 }

@@ -10,7 +10,7 @@ mod shared;
 use std::collections::BTreeMap;
 
 use actix_web::http::Method;
-use billing_domain::access::Permission;
+use billing_domain::access::Scope;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_report::NumbersAs;
 use serde_json::Value;
@@ -279,10 +279,9 @@ fn security(needs: AuthRequirement) -> Vec<SecurityRequirement> {
             let need = use_case.need();
             // The lowest role with the permission; every role for operations on the caller's own account.
             let role = SecurityRequirement::new(COOKIE, [need.role().as_str()]);
-            match need {
-                Permission::Administrator | Permission::Owner => vec![role],
-                Permission::Scope(scope) => vec![SecurityRequirement::new(BEARER, [scope.as_str()]), role],
-            }
+            let scopes = need.scopes();
+            let bearer = (!scopes.is_empty()).then(|| SecurityRequirement::new(BEARER, scopes.into_iter().map(Scope::as_str)));
+            bearer.into_iter().chain([role]).collect()
         }
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let forbidden = chosen(&[
         (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
         (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
-        (matches!(operation.need(), Some(Permission::Scope(_))), &["insufficient_scope"]),
+        (operation.need().is_some_and(|need| !need.scopes().is_empty()), &["insufficient_scope"]),
         (operation.use_case().is_ok_and(UseCase::needs_confirmation), &["confirmation_required"]),
         (
             operation.changes_state() && (operation.need().is_some() || operation.needs == AuthRequirement::Anything),

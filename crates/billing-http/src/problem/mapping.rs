@@ -78,7 +78,7 @@ impl Problem {
             UseCaseError::ConfirmationRequired => Self::new(StatusCode::FORBIDDEN, CONFIRMATION_REQUIRED, error.to_string()),
             UseCaseError::Unauthenticated | UseCaseError::Secret(SecretError::InvalidToken) => Self::unauthenticated(true),
             UseCaseError::Forbidden(Permission::Administrator | Permission::Owner) => Self::admin_session_required(),
-            UseCaseError::Forbidden(Permission::Scope(scope)) => Self::insufficient_scope(*scope),
+            UseCaseError::Forbidden(need) => Self::insufficient_scope(*need),
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
             UseCaseError::AlreadyExists { field, .. } => {
@@ -377,6 +377,7 @@ mod tests {
             (UseCaseError::Forbidden(Permission::Owner), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Permission::Administrator), 403, "admin_session_required"),
             (UseCaseError::Forbidden(Permission::Scope(Scope::Read)), 403, "insufficient_scope"),
+            (UseCaseError::Forbidden(Permission::ScopeAndRead(Scope::CatalogWrite)), 403, "insufficient_scope"),
             (UseCaseError::Unknown(ResourceKind::Contract), 404, "contract_not_found"),
             (UseCaseError::Unknown(ResourceKind::UsageProduct), 404, "usage_product_not_found"),
             (UseCaseError::Invalid(Violations::one(&["a"], "required", "must be given")), 422, "validation_failed"),

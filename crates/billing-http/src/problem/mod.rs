@@ -10,7 +10,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
 use billing_application::error::{ResourceKind, UseCaseError};
-use billing_domain::access::Scope;
+use billing_domain::access::{Permission, Scope};
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
 use serde::Serialize;
 use serde_json::Value;
@@ -228,10 +228,10 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthenticated", detail).with_header(WWW_AUTHENTICATE, challenge)
     }
 
-    pub(crate) fn insufficient_scope(scope: Scope) -> Self {
-        let word = scope.as_str();
-        let challenge = format!(r#"Bearer error="insufficient_scope", scope="{word}""#);
-        let detail = format!("the API key does not have the scope {word}");
+    pub(crate) fn insufficient_scope(need: Permission) -> Self {
+        let words: Vec<&str> = need.scopes().into_iter().map(Scope::as_str).collect();
+        let challenge = format!(r#"Bearer error="insufficient_scope", scope="{}""#, words.join(" "));
+        let detail = format!("the API key does not have {need}");
         Self::new(StatusCode::FORBIDDEN, "insufficient_scope", detail).with_header(WWW_AUTHENTICATE, &challenge)
     }
 
