@@ -43,7 +43,7 @@ use std::sync::Arc;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{
     Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store,
-    TokenSigner, WebhookSender,
+    TokenSigner, WebhookUrlPolicy,
 };
 
 pub use carry_out::{Cx, Request, Transactions, carry_out, carry_out_in_parts, read, run};
@@ -76,8 +76,8 @@ pub struct Services {
     pub printer: Arc<dyn DocumentPrinter>,
     /// Writing of e-invoices.
     pub e_invoices: Arc<dyn EInvoiceWriter>,
-    /// Requests to webhook endpoints.
-    pub webhooks: Arc<dyn WebhookSender>,
+    /// The URLs that webhook endpoints may have. Requests to them are sent by [`WebhookSenders`](webhooks::WebhookSenders).
+    pub webhook_urls: Arc<dyn WebhookUrlPolicy>,
     /// The lifetime of a bearer token, in seconds.
     pub token_lifetime_seconds: i64,
 }

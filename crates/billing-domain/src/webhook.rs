@@ -1,7 +1,8 @@
 //! Webhooks: endpoints that receive notifications, their secrets, and the deliveries to them.
 //!
 //! The rules about time are here: when the next attempt is due, how long an endpoint is paused, and when it is disabled. Addresses
-//! and requests are the subject of the port [`WebhookSender`](crate::ports::WebhookSender).
+//! and requests are the subject of the ports [`WebhookUrlPolicy`](crate::ports::WebhookUrlPolicy) and
+//! [`WebhookSender`](crate::ports::WebhookSender).
 
 use std::fmt;
 
@@ -227,7 +228,7 @@ words! {
         Active = "ACTIVE",
         /// Attempts have failed since the last success.
         Failing = "FAILING",
-        /// The endpoint asked to wait.
+        /// The endpoint asked to wait, or did not answer in time.
         Paused = "PAUSED",
         /// Nothing is sent.
         Disabled = "DISABLED",
@@ -287,6 +288,12 @@ impl AttemptOutcome {
             429 | 502..=504 => Self::Overloaded,
             _ => Self::Rejected,
         }
+    }
+
+    /// Returns whether nothing is sent to the endpoint for some time after the attempt. An endpoint that does not answer would
+    /// otherwise keep a thread busy for each of its deliveries.
+    pub const fn pauses_endpoint(self) -> bool {
+        matches!(self, Self::Overloaded | Self::TimedOut)
     }
 }
 
@@ -409,10 +416,12 @@ impl WebhookEndpoint {
         }
         let since = *self.failing_since.get_or_insert(now);
         self.failures = self.failures.saturating_add(1);
-        if outcome == AttemptOutcome::Overloaded {
-            let until = pause(self.pauses, now, retry_after_seconds);
-            self.pauses = self.pauses.saturating_add(1);
-            self.paused_until = self.paused_until.max(Some(until));
+        if outcome.pauses_endpoint() {
+            // The outcomes of requests that were sent at the same time are one pause.
+            let is_paused = self.paused_until.is_some_and(|until| until > now);
+            let earlier = self.pauses.saturating_sub(u32::from(is_paused));
+            self.paused_until = self.paused_until.max(Some(pause(earlier, now, retry_after_seconds)));
+            self.pauses = earlier.saturating_add(1);
         }
         let is_failing = self.failures >= MIN_FAILURES && since.plus_seconds(MAX_FAILING_SECONDS) <= now;
         let reason = match outcome {
@@ -429,6 +438,11 @@ impl WebhookEndpoint {
         Some(reason)
     }
 
+    /// Returns whether the endpoint accepted the last attempt. Only one delivery at a time is sent to any other endpoint.
+    pub const fn has_accepted_last(&self) -> bool {
+        self.failing_since.is_none() && self.last_delivered_at.is_some()
+    }
+
     fn clear_failures(&mut self) {
         self.paused_until = None;
         self.pauses = 0;
@@ -437,14 +451,15 @@ impl WebhookEndpoint {
     }
 }
 
-/// The pause after the first overload, in seconds. Each further one doubles it.
+/// The first pause, in seconds. Each further one doubles it.
 const FIRST_PAUSE_SECONDS: i64 = 10;
 /// The longest pause that the endpoint did not ask for, in seconds.
 const MAX_PAUSE_SECONDS: i64 = 600;
 /// The longest pause that the endpoint can ask for, in seconds.
 pub const MAX_RETRY_AFTER_SECONDS: u32 = 3600;
 
-/// Returns until when an overloaded endpoint is paused. `pauses` is the number of earlier pauses since the last success.
+/// Returns until when an endpoint is paused that is overloaded or did not answer in time. `pauses` is the number of earlier pauses
+/// since the last success.
 pub fn pause(pauses: u32, now: Timestamp, retry_after_seconds: Option<u32>) -> Timestamp {
     let seconds = match retry_after_seconds {
         Some(asked) => i64::from(asked.min(MAX_RETRY_AFTER_SECONDS)),
@@ -767,6 +782,48 @@ mod tests {
             (0, Some(u32::MAX), 3600),
         ] {
             assert_eq!(pause(pauses, now, asked), now.plus_seconds(seconds), "{pauses} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_does_not_answer_is_paused_once_for_the_requests_that_were_sent_together() {
+        let now = at("2026-02-01T00:00:00Z");
+        for outcome in [AttemptOutcome::TimedOut, AttemptOutcome::Overloaded] {
+            let mut endpoint = endpoint(&["*"], None);
+            let mut began = now;
+            for (pauses, seconds) in [(1, 10), (2, 20), (3, 40)] {
+                for delay in 0..4 {
+                    assert_eq!(endpoint.record(outcome, None, began.plus_seconds(delay)), None);
+                }
+                // The last of the four outcomes arrives three seconds later.
+                let until = began.plus_seconds(3 + seconds);
+                assert_eq!((endpoint.pauses, endpoint.paused_until), (pauses, Some(until)), "{outcome:?}");
+                assert_eq!(endpoint.state(began.plus_seconds(4)), EndpointState::Paused);
+                began = until;
+            }
+            endpoint.record(AttemptOutcome::Delivered, None, began);
+            assert_eq!((endpoint.pauses, endpoint.paused_until), (0, None));
+        }
+        for outcome in [AttemptOutcome::Rejected, AttemptOutcome::Unreachable, AttemptOutcome::TlsFailed] {
+            let mut endpoint = endpoint(&["*"], None);
+            endpoint.record(outcome, None, now);
+            assert_eq!((endpoint.state(now), endpoint.paused_until), (EndpointState::Failing, None), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_endpoint_that_accepted_the_last_attempt_gets_several_deliveries_at_a_time() {
+        let now = at("2026-02-01T00:00:00Z");
+        let mut endpoint = endpoint(&["*"], None);
+        assert!(!endpoint.has_accepted_last(), "nothing was sent yet");
+        for (outcome, expected) in [
+            (AttemptOutcome::Rejected, false),
+            (AttemptOutcome::Delivered, true),
+            (AttemptOutcome::Unreachable, false),
+            (AttemptOutcome::Delivered, true),
+        ] {
+            endpoint.record(outcome, None, now);
+            assert_eq!(endpoint.has_accepted_last(), expected, "{outcome:?}");
         }
     }
 

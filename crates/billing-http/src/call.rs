@@ -19,7 +19,6 @@ use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::blocking::blocking;
 use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
 use crate::dto::declare::{self, Fieldset};
@@ -281,18 +280,12 @@ impl Call {
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let principal = self.principal()?.clone();
-        let permit = self.state.permit_connection(principal.organization()).await?;
-        blocking(&self.state, move |services| {
-            // The working thread releases the permit, even if the request was abandoned.
-            let _permit = permit;
-            work(services, &principal)
-        })
-        .await
+        self.state.with_connection(principal.organization(), move |services| work(services, &principal)).await
     }
 
     /// Runs work that is one transaction and may change data. On a database with one writer, the work waits for its turn in the
     /// queue of the usage writer, so that organizations share the database's writer.
-    async fn run_in_turn<T: Send + 'static>(
+    pub(crate) async fn run_in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
@@ -342,7 +335,7 @@ impl Call {
 
     /// Does the same as [`once`](Self::once) for work that is one transaction. On a database with one writer, the work waits for
     /// its turn in the queue of the usage writer.
-    async fn once_in_turn(
+    pub(crate) async fn once_in_turn(
         self,
         work: impl FnOnce(&Services, Request<'_>) -> UseCaseResult<IdempotentResponse> + Send + 'static,
     ) -> Reply {
@@ -385,18 +378,17 @@ async fn respond_once(call: Call, mut keyed: Option<IdempotentRequest>, takes_tu
         // The writer must not wait. A database with one writer has no duplicates in flight on other servers.
         keyed.wait = if takes_turn { Duration::ZERO } else { TWIN_WAIT.saturating_sub(began.elapsed()) };
     }
-    // The usage writer has a connection of its own.
-    let permit = if takes_turn { None } else { Some(state.permit_connection(principal.organization()).await?) };
     let by = principal.clone();
     let work = Box::new(move |services: &Services| {
-        // The working thread releases them, because the request may have been abandoned.
-        let (_turn, _permit) = (turn, permit);
+        // The working thread releases the turn, because the request may have been abandoned.
+        let _turn = turn;
         work(services, Request { principal: &by, use_case, key: keyed.as_ref() })
     });
+    // The usage writer has a connection of its own.
     let IdempotentResponse { answer, is_repeat } = if takes_turn {
         run_in_turn(state, &call.context, &principal, call.transaction_size(), work).await??
     } else {
-        blocking(state, work).await?
+        state.with_connection(principal.organization(), work).await?
     };
     stored_response::respond(answer, is_repeat.then_some(REPLAYED))
 }

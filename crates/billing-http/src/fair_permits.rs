@@ -63,6 +63,11 @@ impl FairPermits {
         Self::with_limit(permits, permits, MAX_SHORT_WAITING_PER_ORGANIZATION)
     }
 
+    /// Creates permits of which one organization holds at most one, for work that waits for another host.
+    pub(crate) fn with_one_each(permits: usize) -> Self {
+        Self::with_limit(permits, 1, MAX_WAITING_PER_ORGANIZATION)
+    }
+
     /// Creates permits of which one organization never holds all, for work that a slow client can prolong. If there is only one
     /// permit, any organization may hold it.
     pub(crate) fn with_reserve(permits: usize) -> Self {
@@ -300,6 +305,17 @@ mod tests {
             held.pop();
             assert!(permits.acquire(organization(1), Duration::ZERO).await.is_some(), "{count}");
         }
+    }
+
+    #[actix_web::test]
+    async fn an_organization_holds_one_permit_where_each_has_one() {
+        let permits = FairPermits::with_one_each(2);
+        let held = permits.acquire(organization(1), Duration::ZERO).await.expect("its permit");
+        assert!(permits.acquire(organization(1), SOON).await.is_none());
+        let other = permits.acquire(organization(2), Duration::ZERO).await;
+        assert!(other.is_some() && permits.acquire(organization(3), SOON).await.is_none());
+        drop(held);
+        assert!(permits.acquire(organization(1), Duration::ZERO).await.is_some());
     }
 
     #[actix_web::test]

@@ -8,8 +8,9 @@
 //! 4. a handler in `routes`, which extracts the input, runs one use case on a blocking thread and renders the result.
 //!
 //! ```no_run
-//! # fn serve(services: billing_application::Services, settings: billing_http::HttpSettings) -> std::io::Result<()> {
-//! let state = billing_http::HttpState::new(services, settings);
+//! # use billing_application::{Services, webhooks::WebhookSenders};
+//! # fn serve(services: Services, senders: WebhookSenders, settings: billing_http::HttpSettings) -> std::io::Result<()> {
+//! let state = billing_http::HttpState::new(services, senders, settings);
 //! let server = actix_web::HttpServer::new(move || billing_http::app(state.clone())).bind("127.0.0.1:8080")?;
 //! # Ok(())
 //! # }

@@ -845,8 +845,11 @@ operations! {
             conflicts rotation_in_progress secret_shown_once;
 
         /// Sends a test notification to a webhook endpoint, also to a disabled one, and returns the attempt.
+        ///
+        /// An organization has one test at a time.
         POST "/api/webhooks/endpoints/test/{endpoint_ref}" Permission(TestWebhookEndpoint) => webhooks::test_webhook_endpoint,
-            answers WebhookAttemptJson: "The attempt";
+            answers WebhookAttemptJson: "The attempt",
+            conflicts webhook_test_in_progress;
 
         /// Sends notifications of the feed to a webhook endpoint again.
         ///
@@ -1212,10 +1215,10 @@ mod tests {
                 Some(Permission::Scope(scope)) => {
                     assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id)
                 }
+                Some(Permission::ScopeAndRead(_)) => assert!(operation.changes_state(), "{}", operation.id),
                 Some(Permission::Owner) => {}
                 Some(Permission::Administrator) | None => panic!("{} is open", operation.id),
             }
-                Some(Permission::ScopeAndRead(_)) => assert!(operation.changes_state(), "{}", operation.id),
         }
     }
 }

@@ -11,10 +11,12 @@ use billing_application::billing_run::BillingReport;
 use billing_application::error::UseCaseResult;
 use billing_application::keys::KeyUses;
 use billing_application::usage::{RefusedUsageCounts, UsageWriter, WriterLimits};
+use billing_application::webhooks::WebhookSenders;
 use billing_domain::refs::OrganizationId;
 use billing_domain::webhook::AttemptOutcome;
 
 use crate::auth::gate::LogInGate;
+use crate::blocking::blocking;
 use crate::fair_permits::{FairPermit, FairPermits};
 use crate::in_flight::InFlightRequests;
 use crate::metrics::Metrics;
@@ -24,6 +26,9 @@ use crate::settings::HttpSettings;
 
 /// The maximum number of concurrent scans of events. Each scan uses a database connection.
 const MAX_SCANS: usize = 2;
+
+/// The maximum number of tests of webhook endpoints at the same time. Each has a thread.
+const MAX_WEBHOOK_TESTS: usize = 64;
 
 /// The state shared by all workers. Clones are cheap and share the same state; create one value per server.
 #[derive(Clone)]
@@ -40,6 +45,8 @@ struct Shared {
     trials: FairPermits,
     parses: FairPermits,
     connections: FairPermits,
+    webhook_tests: FairPermits,
+    webhook_senders: WebhookSenders,
     writer: Arc<UsageWriter>,
     refused: RefusedUsageCounts,
     key_uses: KeyUses,
@@ -50,7 +57,7 @@ struct Shared {
 
 impl HttpState {
     /// Creates the state of one server and starts its usage writer.
-    pub fn new(services: Services, settings: HttpSettings) -> Self {
+    pub fn new(services: Services, webhook_senders: WebhookSenders, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         // A slow client prolongs its report, so one organization never has all permits. Other work ends by itself soon.
         let reports = FairPermits::with_reserve(settings.reports_at_once);
@@ -59,6 +66,7 @@ impl HttpState {
         let trials = FairPermits::new(settings.trials_at_once);
         let parses = FairPermits::with_half_reserved(std::thread::available_parallelism().map_or(1, NonZero::get));
         let connections = FairPermits::for_short_requests(settings.requests_at_once);
+        let webhook_tests = FairPermits::with_one_each(MAX_WEBHOOK_TESTS);
         let (twins, stopping) = (InFlightRequests::default(), AtomicBool::new(false));
         let limits =
             WriterLimits { groups: settings.groups_at_once, event_cache: settings.event_cache, ..WriterLimits::default() };
@@ -77,6 +85,8 @@ impl HttpState {
             trials,
             parses,
             connections,
+            webhook_tests,
+            webhook_senders,
             writer,
             refused,
             key_uses,
@@ -197,9 +207,32 @@ impl HttpState {
         self.permit(&self.0.parses, organization).await
     }
 
-    /// Waits for a permit to use a database connection, like [`permit_report`](Self::permit_report).
-    pub(crate) async fn permit_connection(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
-        self.permit(&self.0.connections, organization).await
+    /// Waits for the organization's only permit to test a webhook endpoint, like [`permit_report`](Self::permit_report). It is
+    /// the right to wait for an endpoint, and gives access to nothing that other organizations need.
+    pub(crate) async fn permit_webhook_test(&self, organization: OrganizationId) -> Result<FairPermit, Problem> {
+        let permit = self.0.webhook_tests.acquire(organization, self.0.settings.turn_wait);
+        permit.await.ok_or_else(Problem::webhook_test_in_progress)
+    }
+
+    pub(crate) fn webhook_senders(&self) -> &WebhookSenders {
+        &self.0.webhook_senders
+    }
+
+    /// Waits for a permit to use a database connection, like [`permit_report`](Self::permit_report), and runs work on a blocking
+    /// thread. No other function gives such a permit. So it ends with the work, which has no way to wait for another host, and
+    /// no async function can hold it.
+    pub(crate) async fn with_connection<T: Send + 'static>(
+        &self,
+        organization: OrganizationId,
+        work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = self.permit(&self.0.connections, organization).await?;
+        blocking(self, move |services| {
+            // The working thread releases the permit, even if the request was abandoned.
+            let _permit = permit;
+            work(services)
+        })
+        .await
     }
 
     async fn permit(&self, permits: &FairPermits, organization: OrganizationId) -> Result<FairPermit, Problem> {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use billing_application::Services;
 use billing_application::secrets::shared_secrets;
+use billing_application::webhooks::WebhookSenders;
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker, Store};
@@ -30,6 +31,8 @@ pub(crate) struct Composition {
     /// The database of the services.
     pub(crate) database: Arc<Database>,
     pub(crate) services: Services,
+    /// The threads that send to webhook endpoints. Use cases have no access to them.
+    pub(crate) webhook_senders: WebhookSenders,
     /// The encryption key of session cookies; all replicas share it.
     pub(crate) cookie_key: CookieKey,
     /// The signer of bearer tokens if its secrets are stored in the database, where they can be rotated.
@@ -112,14 +115,17 @@ impl Composition {
         };
         let tokens = Arc::new(jwt_signer(&bearer)?);
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
+        let webhooks = Arc::new(HttpWebhooks::new(webhooks));
+        let webhook_senders = WebhookSenders::new(Arc::clone(&webhooks) as _, Arc::new(SystemClock));
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
             passwords: Arc::new(passwords),
             printer: Arc::new(printer),
-            webhooks: Arc::new(HttpWebhooks::new(webhooks)),
+            webhook_urls: webhooks,
             ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens))
         };
-        Ok(Self { database, services, cookie_key, renewed_signer: signer.secrets.is_empty().then_some(tokens) })
+        let renewed_signer = signer.secrets.is_empty().then_some(tokens);
+        Ok(Self { database, services, webhook_senders, cookie_key, renewed_signer })
     }
 }
 
@@ -148,7 +154,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(Printer::default()),
         e_invoices: Arc::new(billing_einvoice::Writer),
-        webhooks: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
+        webhook_urls: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }
 }

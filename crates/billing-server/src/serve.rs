@@ -57,6 +57,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     };
     let state = HttpState::new(
         composition.services.clone(),
+        composition.webhook_senders.clone(),
         HttpSettings {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),
@@ -102,6 +103,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let deliverer = WebhookDeliverer::start(
         composition.services.clone(),
         ServerRef::from_uuid(composition.services.ids.new_id()),
+        composition.webhook_senders.clone(),
         Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
     );
     let numberer = NotificationNumberer::start(composition.services.clone(), settings.notification_days, deliverer.waker());

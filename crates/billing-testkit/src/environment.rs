@@ -10,7 +10,7 @@ use billing_domain::einvoice::Syntax;
 use billing_domain::einvoice::business_terms::BusinessTerms;
 use billing_domain::ports::{
     Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, WebhookRequest, WebhookResponse, WebhookSender,
-    WebhookUrlRefusal,
+    WebhookUrlPolicy, WebhookUrlRefusal,
 };
 use billing_domain::receivables::StatementPrintout;
 use billing_domain::webhook::{AttemptOutcome, WebhookUrl};
@@ -114,11 +114,13 @@ impl EInvoiceWriter for PlainEInvoices {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoWebhooks;
 
-impl WebhookSender for NoWebhooks {
+impl WebhookUrlPolicy for NoWebhooks {
     fn check(&self, _url: &WebhookUrl) -> Result<(), WebhookUrlRefusal> {
         Ok(())
     }
+}
 
+impl WebhookSender for NoWebhooks {
     fn send(&self, _request: &WebhookRequest<'_>) -> WebhookResponse {
         WebhookResponse {
             status: None,

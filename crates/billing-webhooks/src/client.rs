@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlRefusal};
+use billing_domain::ports::{WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlPolicy, WebhookUrlRefusal};
 use billing_domain::webhook::{AttemptOutcome, MAX_EXCERPT_BYTES, WebhookUrl};
 use chrono::DateTime;
 use rustls::crypto::aws_lc_rs;
@@ -108,7 +108,7 @@ impl HttpWebhooks {
     }
 }
 
-impl WebhookSender for HttpWebhooks {
+impl WebhookUrlPolicy for HttpWebhooks {
     fn check(&self, url: &WebhookUrl) -> Result<(), WebhookUrlRefusal> {
         let invalid = WebhookUrlRefusal::Invalid;
         let not_public = || {
@@ -130,7 +130,9 @@ impl WebhookSender for HttpWebhooks {
         };
         if is_permitted(&self.settings, address) { Ok(()) } else { Err(not_public()) }
     }
+}
 
+impl WebhookSender for HttpWebhooks {
     fn send(&self, request: &WebhookRequest<'_>) -> WebhookResponse {
         let began = Instant::now();
         let Answer { status, outcome, retry_after_seconds, excerpt } = self.request(request);

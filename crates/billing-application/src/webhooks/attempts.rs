@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
 use billing_domain::notification::NotificationType;
-use billing_domain::ports::{Access, DeliveryLease, Lock, Tx, WebhookResponse, transact};
+use billing_domain::ports::{Access, DeliveryLease, Tx, WebhookResponse, transact};
 use billing_domain::refs::{CustomerId, EndpointRef, NotificationRef, OrganizationId, ServerRef};
 use billing_domain::webhook::{
     Delivery, DeliveryState, SealedWebhookSecret, WebhookEndpoint, WebhookSecret, WebhookUrl, live_secrets,
 };
 
 use super::facts::{attempt_of, endpoint_fact};
+use super::lane_shares::LaneShares;
 use super::secrets::{PURPOSE, unseal};
 use crate::Services;
 use crate::audit::{AuditChange, AuditSubject};
@@ -19,10 +20,14 @@ use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::notifications;
 
-/// The maximum number of deliveries of an endpoint in a claim.
-const CLAIMED_OF_ENDPOINT: u32 = 20;
-/// The maximum number of endpoints that a claim considers.
-const ENDPOINTS_CONSIDERED: u32 = 100;
+/// The maximum number of deliveries in a claim, which is one transaction.
+const CLAIMED_AT_ONCE: usize = 100;
+/// The number of requests that are sent to an endpoint at the same time.
+const LANES_OF_ENDPOINT: usize = 4;
+/// The number of deliveries that a lane sends after each other. Those that cannot begin soon are given back.
+const DELIVERIES_OF_LANE: usize = 5;
+/// The maximum number of endpoints that a claim considers. An organization has at most 16.
+const ENDPOINTS_CONSIDERED: u32 = 2000;
 /// The time for which claimed deliveries belong to a server, in seconds. It exceeds the time after which a server begins no
 /// further request, and the time that a request can take.
 const LEASE_SECONDS: i64 = 40;
@@ -39,6 +44,10 @@ pub struct ClaimedDelivery {
 /// The claimed deliveries of an endpoint.
 #[derive(Clone, Debug)]
 pub struct ClaimedEndpoint {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The number of requests that are sent at the same time.
+    pub lanes: usize,
     /// The URL.
     pub url: WebhookUrl,
     /// The secrets that sign, the newest first.
@@ -56,43 +65,55 @@ pub struct SentDelivery {
     pub response: Option<(Timestamp, WebhookResponse)>,
 }
 
-/// Claims up to `limit` due deliveries for a server. Endpoints with deliveries that another claim sends are left out, so at most
-/// one server sends to an endpoint at a time. An endpoint that was overloaded gets one delivery first.
+/// Claims due deliveries for a server, by organizations in turn, and never more than free lanes can send now. The claimed
+/// endpoints take these lanes. Endpoints with deliveries that another claim sends are left out, so at most one server sends to an
+/// endpoint at a time. An endpoint that did not accept the last attempt gets one delivery.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Store`] if a transaction fails.
-pub fn claim_deliveries(services: &Services, server: ServerRef, limit: u32) -> UseCaseResult<Vec<ClaimedEndpoint>> {
+/// Returns [`UseCaseError::Store`] if a transaction fails. No lane is taken then.
+pub fn claim_deliveries(services: &Services, server: ServerRef, lanes: &mut LaneShares) -> UseCaseResult<Vec<ClaimedEndpoint>> {
+    if lanes.is_exhausted() {
+        return Ok(Vec::new());
+    }
     let now = services.now();
     // Mostly nothing is due. Then no transaction waits for the database's writer.
     let due: Vec<(OrganizationId, EndpointRef)> = transact(&*services.store, Access::Glance, |tx| {
         Ok::<_, UseCaseError>(tx.due_webhook_endpoints(now, ENDPOINTS_CONSIDERED)?)
     })?;
-    if due.is_empty() {
+    let due = lanes.in_turn(due);
+    if !due.iter().any(|(organization, _)| lanes.available_to(*organization) > 0) {
         return Ok(Vec::new());
     }
     let claimed = transact(&*services.store, Access::Write, |tx| {
         let now = services.now();
         let lease = DeliveryLease { by: server, until: now.plus_seconds(LEASE_SECONDS) };
-        let (mut claimed, mut left) = (Vec::new(), limit);
+        // The transaction may run again.
+        let (mut claimed, mut left, mut lanes) = (Vec::new(), CLAIMED_AT_ONCE, lanes.clone());
         for (organization, endpoint_ref) in &due {
-            if left == 0 {
-                break;
+            let available = lanes.available_to(*organization).min(LANES_OF_ENDPOINT);
+            let limit = (available * DELIVERIES_OF_LANE).min(left);
+            if limit == 0 {
+                continue;
             }
-            if let Some(endpoint) = claim_endpoint(tx, (*organization, *endpoint_ref), lease, now, left)? {
-                left -= u32::try_from(endpoint.deliveries.len()).unwrap_or(left).min(left);
-                claimed.push(endpoint);
+            if let Some(rows) = claim_endpoint(tx, (*organization, *endpoint_ref), lease, now, limit)? {
+                left -= rows.deliveries.len();
+                let taken = available.min(rows.deliveries.len());
+                lanes.take(*organization, taken);
+                claimed.push((*organization, taken, rows));
             }
         }
-        let refs: Vec<EndpointRef> = claimed.iter().map(|endpoint| endpoint.endpoint_ref).collect();
+        let refs: Vec<EndpointRef> = claimed.iter().map(|(_, _, rows)| rows.endpoint_ref).collect();
         let secrets = if refs.is_empty() { Vec::new() } else { tx.webhook_secrets(&refs)? };
         let keys = tx.signing_secrets(PURPOSE)?;
-        Ok::<_, UseCaseError>((claimed, secrets, keys, now))
+        Ok::<_, UseCaseError>((claimed, secrets, keys, now, lanes))
     })?;
-    let (claimed, secrets, keys, now) = claimed;
-    let ready = |ClaimedRows { endpoint_ref, url, deliveries }: ClaimedRows| {
+    let (claimed, secrets, keys, now, taken_lanes) = claimed;
+    *lanes = taken_lanes;
+    let ready = |(organization, lanes, rows): (OrganizationId, usize, ClaimedRows)| {
+        let ClaimedRows { endpoint_ref, url, deliveries } = rows;
         let of_endpoint = secrets.iter().filter(|(owner, _)| *owner == endpoint_ref).map(|(_, secret)| secret.clone());
         let sealed: Vec<SealedWebhookSecret> = live_secrets(of_endpoint.collect(), now);
-        ClaimedEndpoint { url, secrets: unseal(services, &keys, endpoint_ref, &sealed), deliveries }
+        ClaimedEndpoint { organization, lanes, url, secrets: unseal(services, &keys, endpoint_ref, &sealed), deliveries }
     };
     Ok(claimed.into_iter().map(ready).collect())
 }
@@ -109,7 +130,7 @@ fn claim_endpoint(
     (organization, endpoint_ref): (OrganizationId, EndpointRef),
     lease: DeliveryLease,
     now: Timestamp,
-    left: u32,
+    limit: usize,
 ) -> UseCaseResult<Option<ClaimedRows>> {
     // Another server may have locked, claimed or changed the endpoint meanwhile.
     let Some(endpoint) = tx.try_lock_webhook_endpoint(organization, endpoint_ref)? else { return Ok(None) };
@@ -117,7 +138,7 @@ fn claim_endpoint(
     if !endpoint.profile.enabled || is_paused || tx.has_leased_deliveries(endpoint_ref, now)? {
         return Ok(None);
     }
-    let limit = if endpoint.pauses > 0 { 1 } else { CLAIMED_OF_ENDPOINT.min(left) };
+    let limit = if endpoint.has_accepted_last() { u32::try_from(limit).unwrap_or(u32::MAX) } else { 1 };
     let deliveries = tx.claim_webhook_deliveries(endpoint_ref, lease, now, limit)?;
     let keys: Vec<(CustomerId, NotificationRef)> =
         deliveries.iter().map(|delivery| (delivery.customer, delivery.notification_ref)).collect();
@@ -136,25 +157,30 @@ fn claim_endpoint(
     Ok((!claimed.is_empty()).then_some(ClaimedRows { endpoint_ref, url: endpoint.profile.url, deliveries: claimed }))
 }
 
-/// Records the attempts of a claim, and ends the leases of deliveries that were not sent. Attempts are ignored whose delivery the
-/// server no longer has.
+/// Records attempts, and ends the leases of deliveries that were not sent. Attempts are ignored whose delivery the server no
+/// longer has. Returns those that have to be recorded later, because another transaction has locked their endpoints: a long
+/// replay of one organization must not delay the deliveries of others.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the transaction fails. Nothing is recorded then.
-pub fn record_deliveries(services: &Services, server: ServerRef, sent: &[SentDelivery]) -> UseCaseResult<()> {
+pub fn record_deliveries(services: &Services, server: ServerRef, sent: &[SentDelivery]) -> UseCaseResult<Vec<SentDelivery>> {
     let mut of_endpoints: BTreeMap<(OrganizationId, EndpointRef), Vec<&SentDelivery>> = BTreeMap::new();
     for one in sent {
         of_endpoints.entry((one.delivery.organization, one.delivery.endpoint_ref)).or_default().push(one);
     }
     transact(&*services.store, Access::Write, |tx| {
+        let mut later = Vec::new();
         for ((organization, endpoint_ref), sent) in &of_endpoints {
-            // The deliveries of a deleted endpoint are deleted, too.
-            let locked = tx.webhook_endpoint(*organization, *endpoint_ref, Some(Lock::Exclusive))?;
-            if let Some(endpoint) = locked {
-                record_of_endpoint(tx, services, server, endpoint, sent)?;
+            match tx.try_lock_webhook_endpoint(*organization, *endpoint_ref)? {
+                Some(endpoint) => record_of_endpoint(tx, services, server, endpoint, sent)?,
+                None if tx.webhook_endpoint(*organization, *endpoint_ref, None)?.is_some() => {
+                    later.extend(sent.iter().copied().cloned());
+                }
+                // The deliveries of a deleted endpoint are deleted, too.
+                None => {}
             }
         }
-        Ok::<_, UseCaseError>(())
+        Ok::<_, UseCaseError>(later)
     })
 }
 

@@ -1,32 +1,32 @@
 //! Sends due deliveries, on threads of their own.
 //!
-//! One thread claims deliveries and records what became of them; other threads send. A slow endpoint occupies only its own
-//! threads, at most four, and the results of the others are recorded meanwhile. If the server is killed, its leases end, and the
-//! deliveries are sent again.
+//! One thread claims deliveries and records what became of them. Other threads, the *lanes*, send. A slow endpoint occupies only
+//! its own lanes, at most four, and the results of other endpoints are recorded meanwhile. If the server is killed, its leases
+//! end, and the deliveries are sent again.
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use billing_domain::ports::WebhookRequest;
-use billing_domain::refs::ServerRef;
-use billing_domain::webhook::{AttemptOutcome, WebhookSecret, WebhookUrl};
+use billing_domain::refs::{EndpointRef, OrganizationId, ServerRef};
+use billing_domain::webhook::{AttemptOutcome, Delivery};
 
 use super::attempts::{ClaimedDelivery, ClaimedEndpoint, SentDelivery, claim_deliveries, record_deliveries};
+use super::lane_shares::LaneShares;
+use super::senders::{OutgoingRequest, SentRequest, WebhookSenders, WebhookTarget};
 use crate::Services;
 
-/// The maximum number of deliveries that are claimed and not recorded.
-const MAX_CLAIMED: usize = 100;
-/// The number of requests that are sent to an endpoint at the same time.
-const REQUESTS_OF_ENDPOINT: usize = 4;
+/// The number of lanes. An organization with four lanes for each of its 16 endpoints has half of them.
+const LANES: usize = 128;
 /// The time after a claim within which requests begin. Deliveries that wait longer are given back.
-const BEGIN_WITHIN: Duration = Duration::from_secs(10);
-/// The longest time for which results wait for others of their claim.
+const BEGIN_WITHIN: Duration = Duration::from_secs(2);
+/// The longest time for which results wait for others of their endpoint.
 const RECORD_AFTER: Duration = Duration::from_secs(1);
+/// The time for which the results of an endpoint wait for those of others. Until they are recorded, the endpoint gets nothing.
+const RECORD_ENDPOINT_AFTER: Duration = Duration::from_millis(50);
 /// The time between two looks for due deliveries, if nothing wakes the thread.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The same while requests are in progress. Their results do not cause a look each.
@@ -62,6 +62,8 @@ impl WebhookWaker {
 enum Event {
     /// A delivery was sent or given back.
     Sent(Box<SentDelivery>),
+    /// A lane of an organization has ended.
+    LaneEnded(OrganizationId),
     /// Deliveries may be due.
     Wake,
 }
@@ -74,18 +76,20 @@ impl std::fmt::Debug for WebhookDeliverer {
 
 impl WebhookDeliverer {
     /// Starts the threads. `server` identifies this process.
-    pub fn start(services: Services, server: ServerRef, observer: DeliveryObserver) -> Self {
+    pub fn start(services: Services, senders: WebhookSenders, server: ServerRef, observer: DeliveryObserver) -> Self {
         let (events, received) = channel();
         let is_stopping = Arc::new(AtomicBool::new(false));
         let work = DeliveryLoop {
             services,
+            senders,
             server,
             observer,
             events: events.clone(),
             is_stopping: Arc::clone(&is_stopping),
-            claimed: 0,
+            lanes: LaneShares::new(LANES),
+            awaited: BTreeMap::new(),
             sent: Vec::new(),
-            oldest_sent: None,
+            records_at: None,
             looks_at: Instant::now(),
         };
         let thread = match Builder::new().name("webhooks".to_owned()).spawn(move || work.run(&received)) {
@@ -123,16 +127,18 @@ impl Drop for WebhookDeliverer {
 /// The claiming thread.
 struct DeliveryLoop {
     services: Services,
+    senders: WebhookSenders,
     server: ServerRef,
     observer: DeliveryObserver,
     events: Sender<Event>,
     is_stopping: Arc<AtomicBool>,
-    /// The number of deliveries that are claimed and not recorded.
-    claimed: usize,
-    /// Those of them that are sent or given back.
+    lanes: LaneShares,
+    /// The number of claimed deliveries of each endpoint that are neither sent nor given back.
+    awaited: BTreeMap<EndpointRef, usize>,
+    /// The deliveries that are sent or given back, and not recorded.
     sent: Vec<SentDelivery>,
-    /// When the first of these arrived.
-    oldest_sent: Option<Instant>,
+    /// When these are recorded.
+    records_at: Option<Instant>,
     /// When the next look for due deliveries is.
     looks_at: Instant,
 }
@@ -147,7 +153,7 @@ impl DeliveryLoop {
             }
             let is_last = stops_at.is_some_and(|stops_at| stops_at <= Instant::now());
             self.record_sent(is_last);
-            if is_last || is_stopping && self.claimed == 0 {
+            if is_last || is_stopping && self.awaited.is_empty() && self.sent.is_empty() {
                 return;
             }
             if !is_stopping {
@@ -157,10 +163,8 @@ impl DeliveryLoop {
             let mut next = received.recv_timeout(self.pause());
             loop {
                 match next {
-                    Ok(Event::Sent(one)) => {
-                        self.oldest_sent.get_or_insert_with(Instant::now);
-                        self.sent.push(*one);
-                    }
+                    Ok(Event::Sent(one)) => self.add_result(*one),
+                    Ok(Event::LaneEnded(organization)) => self.lanes.release(organization),
                     Ok(Event::Wake) => self.looks_at = Instant::now(),
                     Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
                 }
@@ -169,27 +173,42 @@ impl DeliveryLoop {
         }
     }
 
-    /// Returns the time until the next look at the clock.
-    fn pause(&self) -> Duration {
-        let until_record = self.oldest_sent.map_or(LOOK_EVERY, |oldest| RECORD_AFTER.saturating_sub(oldest.elapsed()));
-        until_record.min(self.looks_at.saturating_duration_since(Instant::now())).max(SHORTEST_PAUSE)
+    /// Adds a delivery that was sent or given back. If all of its endpoint are back, they are recorded soon.
+    fn add_result(&mut self, one: SentDelivery) {
+        let endpoint_ref = one.delivery.endpoint_ref;
+        self.sent.push(one);
+        let awaited = self.awaited.get(&endpoint_ref).map_or(0, |awaited| awaited.saturating_sub(1));
+        let wait = if awaited == 0 {
+            self.awaited.remove(&endpoint_ref);
+            RECORD_ENDPOINT_AFTER
+        } else {
+            self.awaited.insert(endpoint_ref, awaited);
+            RECORD_AFTER
+        };
+        let at = Instant::now() + wait;
+        self.records_at = Some(self.records_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    /// Records the results if all deliveries of the claims are back, or if the first result has waited long enough.
+    /// Returns the time until the next look at the clock.
+    fn pause(&self) -> Duration {
+        let next = self.records_at.map_or(self.looks_at, |records_at| records_at.min(self.looks_at));
+        next.saturating_duration_since(Instant::now()).clamp(SHORTEST_PAUSE, LOOK_EVERY)
+    }
+
+    /// Records the results when their time has come, or at once if no other is awaited.
     fn record_sent(&mut self, is_last: bool) {
-        let has_waited = self.oldest_sent.is_some_and(|oldest| oldest.elapsed() >= RECORD_AFTER);
-        if self.sent.is_empty() || !(is_last || has_waited || self.sent.len() >= self.claimed) {
+        let is_time = self.records_at.is_some_and(|at| at <= Instant::now());
+        if self.sent.is_empty() || !(is_last || is_time || self.awaited.is_empty()) {
             return;
         }
-        if let Err(error) = record_deliveries(&self.services, self.server, &self.sent) {
+        match record_deliveries(&self.services, self.server, &self.sent) {
+            Ok(later) => self.sent = later,
             // A later attempt records them, unless their leases end before and another server sends the deliveries again.
-            tracing::warn!(%error, deliveries = self.sent.len(), "cannot record deliveries of webhooks");
-            self.oldest_sent = Some(Instant::now());
-            return;
+            Err(error) => {
+                tracing::warn!(%error, deliveries = self.sent.len(), "cannot record deliveries of webhooks");
+            }
         }
-        self.claimed = self.claimed.saturating_sub(self.sent.len());
-        self.sent.clear();
-        self.oldest_sent = None;
+        self.records_at = (!self.sent.is_empty()).then(|| Instant::now() + RECORD_AFTER);
         self.looks_at = Instant::now();
     }
 
@@ -198,92 +217,68 @@ impl DeliveryLoop {
         if Instant::now() < self.looks_at {
             return;
         }
-        let room = MAX_CLAIMED.saturating_sub(self.claimed);
-        if room > 0 {
-            self.claim_up_to(room);
-        }
-        self.looks_at = Instant::now() + if self.claimed > 0 { LOOK_EVERY_WHILE_SENDING } else { LOOK_EVERY };
-    }
-
-    /// Claims at most this number of deliveries.
-    fn claim_up_to(&mut self, room: usize) {
-        let limit = u32::try_from(room).unwrap_or(u32::MAX);
-        match claim_deliveries(&self.services, self.server, limit) {
+        match claim_deliveries(&self.services, self.server, &mut self.lanes) {
             Ok(endpoints) => endpoints.into_iter().for_each(|endpoint| self.begin(endpoint)),
             Err(error) => tracing::warn!(%error, "cannot claim deliveries of webhooks"),
         }
+        self.looks_at = Instant::now() + if self.awaited.is_empty() { LOOK_EVERY } else { LOOK_EVERY_WHILE_SENDING };
     }
 
     /// Begins to send the deliveries of an endpoint.
     fn begin(&mut self, endpoint: ClaimedEndpoint) {
-        let ClaimedEndpoint { url, secrets, deliveries } = endpoint;
-        let many = deliveries.len();
-        self.claimed += many;
-        let lanes = Arc::new(EndpointLanes {
-            services: self.services.clone(),
+        let ClaimedEndpoint { organization, lanes, url, secrets, deliveries } = endpoint;
+        for claimed in &deliveries {
+            *self.awaited.entry(claimed.delivery.endpoint_ref).or_default() += 1;
+        }
+        let queue = Arc::new(EndpointQueue {
             observer: Arc::clone(&self.observer),
             events: self.events.clone(),
             is_stopping: Arc::clone(&self.is_stopping),
             is_paused: AtomicBool::new(false),
             until: Instant::now() + BEGIN_WITHIN,
-            url,
-            secrets,
+            target: Arc::new(WebhookTarget { url, secrets }),
             waiting: Mutex::new(deliveries.into()),
         });
         let mut begun = 0;
-        for _ in 0..many.min(REQUESTS_OF_ENDPOINT) {
-            let lane = Arc::clone(&lanes);
-            match Builder::new().name("webhook".to_owned()).spawn(move || lane.run()) {
-                Ok(_) => begun += 1,
+        for _ in 0..lanes {
+            let mut lane = Lane { queue: Arc::clone(&queue), organization, current: None };
+            match self.senders.start(move |sent| lane.next(sent)) {
+                Ok(()) => begun += 1,
                 Err(error) => tracing::error!(%error, "cannot start a thread that delivers webhooks"),
             }
         }
         if begun == 0 {
-            lanes.give_back();
+            queue.give_back();
         }
     }
 }
 
-/// The deliveries of an endpoint, sent by a few threads.
-struct EndpointLanes {
-    services: Services,
+/// The claimed deliveries of an endpoint, which a few lanes send.
+struct EndpointQueue {
     observer: DeliveryObserver,
     events: Sender<Event>,
     is_stopping: Arc<AtomicBool>,
-    /// Whether the endpoint asked to wait, or is gone.
+    /// Whether the endpoint asked to wait, did not answer in time, or is gone.
     is_paused: AtomicBool,
     /// No request begins after this instant.
     until: Instant,
-    url: WebhookUrl,
-    secrets: Vec<WebhookSecret>,
+    target: Arc<WebhookTarget>,
     waiting: Mutex<VecDeque<ClaimedDelivery>>,
 }
 
-impl EndpointLanes {
+impl EndpointQueue {
     fn next(&self) -> Option<ClaimedDelivery> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
-    fn run(&self) {
-        let may_begin = || {
-            !self.is_stopping.load(Ordering::Relaxed) && !self.is_paused.load(Ordering::Relaxed) && Instant::now() < self.until
-        };
-        while may_begin() {
-            let Some(claimed) = self.next() else { return };
-            self.send(claimed);
-        }
-        self.give_back();
+    fn may_begin(&self) -> bool {
+        !self.is_stopping.load(Ordering::Relaxed) && !self.is_paused.load(Ordering::Relaxed) && Instant::now() < self.until
     }
 
-    fn send(&self, claimed: ClaimedDelivery) {
-        let ClaimedDelivery { delivery, body } = claimed;
-        let at = self.services.now();
-        let request = WebhookRequest { url: &self.url, id: delivery.notification_ref, at, body: &body, secrets: &self.secrets };
-        // A delivery whose thread panics would count as claimed for ever. The panic hook logs the panic.
-        let response = catch_unwind(AssertUnwindSafe(|| self.services.webhooks.send(&request))).ok();
+    fn record(&self, delivery: Delivery, SentRequest { at, response }: SentRequest) {
         if let Some(response) = &response {
             (self.observer)(response.outcome);
-            if matches!(response.outcome, AttemptOutcome::Overloaded | AttemptOutcome::Gone) {
+            if response.outcome.pauses_endpoint() || response.outcome == AttemptOutcome::Gone {
                 self.is_paused.store(true, Ordering::Relaxed);
             }
         }
@@ -296,5 +291,36 @@ impl EndpointLanes {
         while let Some(ClaimedDelivery { delivery, .. }) = self.next() {
             let _ = self.events.send(Event::Sent(Box::new(SentDelivery { delivery, response: None })));
         }
+    }
+}
+
+/// A lane of an endpoint. The drop at the end of its thread, or if no thread was created, returns it to the organization.
+struct Lane {
+    queue: Arc<EndpointQueue>,
+    organization: OrganizationId,
+    /// The delivery in progress.
+    current: Option<Delivery>,
+}
+
+impl Lane {
+    /// Takes the result of the delivery in progress, and returns the next request.
+    fn next(&mut self, sent: Option<SentRequest>) -> Option<OutgoingRequest> {
+        if let Some((delivery, sent)) = self.current.take().zip(sent) {
+            self.queue.record(delivery, sent);
+        }
+        if !self.queue.may_begin() {
+            self.queue.give_back();
+            return None;
+        }
+        let ClaimedDelivery { delivery, body } = self.queue.next()?;
+        let (target, notification_ref) = (Arc::clone(&self.queue.target), delivery.notification_ref);
+        self.current = Some(delivery);
+        Some(OutgoingRequest { target, notification_ref, body })
+    }
+}
+
+impl Drop for Lane {
+    fn drop(&mut self) {
+        let _ = self.queue.events.send(Event::LaneEnded(self.organization));
     }
 }

@@ -211,7 +211,7 @@ fn view_of(cx: &mut Cx<'_>, endpoint: WebhookEndpoint) -> UseCaseResult<Endpoint
 
 /// Checks that the settings of the server permit requests to a URL.
 fn check_url(cx: &Cx<'_>, url: &WebhookUrl) -> UseCaseResult<()> {
-    cx.services.webhooks.check(url).map_err(|refusal| {
+    cx.services.webhook_urls.check(url).map_err(|refusal| {
         let code = match refusal {
             WebhookUrlRefusal::Invalid(_) => "invalid_url",
             WebhookUrlRefusal::NotPublic(_) => "address_not_public",

@@ -248,7 +248,7 @@ fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingI
         teller: Arc::new(AsTheyAre),
         printer: Arc::new(PlainPrinter),
         e_invoices: Arc::new(PlainEInvoices),
-        webhooks: Arc::new(NoWebhooks),
+        webhook_urls: Arc::new(NoWebhooks),
         token_lifetime_seconds: 60,
     }
 }

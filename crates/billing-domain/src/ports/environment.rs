@@ -275,19 +275,23 @@ pub struct WebhookResponse {
     pub excerpt: Option<String>,
 }
 
-/// A sender of signed requests to webhook endpoints (Standard Webhooks 1.0.0).
-///
-/// A request ends within 15 seconds, follows no redirects, and connects only to addresses that the settings of the server permit.
-/// Never call it within a transaction or on an async worker.
+/// The URLs to which the settings of the server permit requests.
 #[cfg_attr(feature = "mocks", mockall::automock)]
-pub trait WebhookSender: Send + Sync {
+pub trait WebhookUrlPolicy: Send + Sync {
     /// Checks that requests to a URL are permitted, as far as that is known without looking up its host.
     ///
     /// # Errors
     /// Returns the reason why they are not.
     fn check(&self, url: &WebhookUrl) -> Result<(), WebhookUrlRefusal>;
+}
 
-    /// Sends a request.
+/// A sender of signed requests to webhook endpoints (Standard Webhooks 1.0.0).
+///
+/// A request ends within 15 seconds, follows no redirects, and connects only to addresses that the settings of the server permit.
+/// Use cases have no sender, because their transactions and permits must not wait for foreign hosts.
+#[cfg_attr(feature = "mocks", mockall::automock)]
+pub trait WebhookSender: Send + Sync {
+    /// Sends a request, and waits for the response.
     #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
     fn send<'r>(&self, request: &WebhookRequest<'r>) -> WebhookResponse;
 }

@@ -42,7 +42,8 @@ pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher,
-    PrintError, Sealer, SecretError, TokenSigner, WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlRefusal,
+    PrintError, Sealer, SecretError, TokenSigner, WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlPolicy,
+    WebhookUrlRefusal,
 };
 pub use formats::UsageFormats;
 pub use idempotency::IdempotencyStore;
@@ -90,7 +91,7 @@ pub use due_contracts::MockDueContracts;
 #[cfg(feature = "mocks")]
 pub use environment::{
     MockClock, MockCodeChecker, MockDocumentPrinter, MockEInvoiceWriter, MockEventMapper, MockIdSource, MockKeyMaker,
-    MockPasswordHasher, MockSealer, MockTokenSigner, MockWebhookSender,
+    MockPasswordHasher, MockSealer, MockTokenSigner, MockWebhookSender, MockWebhookUrlPolicy,
 };
 #[cfg(feature = "mocks")]
 pub use formats::MockUsageFormats;

@@ -333,7 +333,7 @@ domain_words! {
     AuditedKindWord is AuditedKind;
 
     /// State of a webhook endpoint. `FAILING`: attempts have failed since the last success. `PAUSED`: the endpoint is
-    /// overloaded, and the service waits.
+    /// overloaded or did not answer in time, and the service waits.
     EndpointStateWord is EndpointState;
 
     /// Reason why the service disabled a webhook endpoint. `FAILING`: no success for 5 days and at least 10 failures. `GONE`:

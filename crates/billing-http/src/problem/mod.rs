@@ -239,6 +239,13 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, "invalid_idempotency_key", format!("the header Idempotency-Key {reason}"))
     }
 
+    /// Returns the problem of a test of a webhook endpoint while another one of the organization waits for its endpoint.
+    pub(crate) fn webhook_test_in_progress() -> Self {
+        let detail =
+            "another test of a webhook endpoint is in progress: repeat the request when it has ended, after at most 15 seconds";
+        Self::new(StatusCode::CONFLICT, "webhook_test_in_progress", detail).retry_after(IN_PROGRESS_RETRY_SECONDS)
+    }
+
     /// Returns the problem of a duplicate request that is in progress, in this or another process.
     pub(crate) fn request_in_progress() -> Self {
         let detail = UseCaseError::RequestInProgress.to_string();

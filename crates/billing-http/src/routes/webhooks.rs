@@ -1,15 +1,19 @@
 //! Handlers for webhook endpoints and deliveries.
 
+use std::sync::Arc;
+
 use billing_application::error::ResourceKind;
-use billing_application::{names, webhooks};
+use billing_application::webhooks::{self, TestPreparation};
+use billing_application::{Request, names};
 use billing_domain::access::Actor;
 use billing_domain::notification::Subject;
 use billing_domain::page::Page;
 use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryAttempt;
+use tokio::sync::oneshot;
 
 use crate::auth::session;
-use crate::call::{Call, Reply};
+use crate::call::{Call, REPLAYED, Reply};
 use crate::dto::webhooks::{
     CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
     WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
@@ -18,7 +22,7 @@ use crate::dto::wire::written;
 use crate::problem::Problem;
 use crate::query::lists::ListParams;
 use crate::query::webhooks::DeliveryParams;
-use crate::stored_response::Success;
+use crate::stored_response::{Success, respond};
 
 pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
     let WebhookEndpointBody { profile } = call.body().await?;
@@ -41,11 +45,31 @@ pub(crate) async fn rotate_webhook_secret(call: Call) -> Reply {
 
 pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
     let endpoint_ref = endpoint_ref(&call)?;
-    call.once(move |services, request| {
+    // An organization has one test at a time, so a repeat waits for the first request here.
+    let permit = Arc::new(call.state.permit_webhook_test(call.principal()?.organization()).await?);
+    let (keyed, use_case) = (call.keyed_by_body(), call.use_case);
+    let preparation = call.run_in_turn(move |services, principal| {
+        webhooks::prepare_test(services, Request { principal, use_case, key: keyed.as_ref() }, endpoint_ref)
+    });
+    let test = match preparation.await? {
+        TestPreparation::Replayed(answer) => return respond(answer, Some(REPLAYED)),
+        TestPreparation::Prepared(test) => test,
+    };
+    let (attempted, attempt) = oneshot::channel();
+    // The thread holds the permit, too, because the request may be abandoned.
+    let of_thread = Arc::clone(&permit);
+    call.state.webhook_senders().send_test(test, move |attempt| {
+        drop(of_thread);
+        drop(attempted.send(attempt));
+    })?;
+    let attempt: DeliveryAttempt = attempt.await.map_err(|_| Problem::internal())?;
+    let reply = call.once_in_turn(move |services, request| {
         let render = |attempt: &DeliveryAttempt| Success::json(written(&WebhookAttemptJson::from(attempt))).kept();
-        webhooks::test_endpoint(services, request, endpoint_ref, render)
-    })
-    .await
+        webhooks::record_test(services, request, &attempt, render)
+    });
+    let reply = reply.await;
+    drop(permit);
+    reply
 }
 
 pub(crate) async fn replay_webhook_deliveries(call: Call) -> Reply {

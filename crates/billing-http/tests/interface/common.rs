@@ -8,9 +8,10 @@ use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::test::{TestRequest, init_service, try_call_service};
+use billing_application::webhooks::WebhookSenders;
 use billing_application::{Services, organizations};
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
-use billing_domain::ports::Store;
+use billing_domain::ports::{Store, WebhookSender};
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
 use billing_testkit::{CountingIds, FixedClock, NoWebhooks, PlainEInvoices, PlainPrinter, fixtures};
@@ -101,23 +102,29 @@ impl Server {
             teller: Arc::new(billing_http::JsonAuditRenderer),
             printer: Arc::new(PlainPrinter),
             e_invoices: Arc::new(PlainEInvoices),
-            webhooks: Arc::new(NoWebhooks),
+            webhook_urls: Arc::new(NoWebhooks),
             token_lifetime_seconds: 3600,
         };
         organizations::first_start(&services, &fixtures::line(EMAIL), PASSWORD).expect("a first start");
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new(public_url.parse().expect("a URL"), key);
         set(&mut settings);
-        Self { state: HttpState::new(services.clone(), settings), services, store, clock }
+        Self { state: HttpState::new(services.clone(), senders(&services), settings), services, store, clock }
     }
 
     /// Returns another server on the same data.
     pub(crate) fn another(&self, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        self.another_with_sender(Arc::new(NoWebhooks), set)
+    }
+
+    /// Returns another server on the same data, with a sender of webhooks.
+    pub(crate) fn another_with_sender(&self, sender: Arc<dyn WebhookSender>, set: impl FnOnce(&mut HttpSettings)) -> Self {
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new("http://billing.test".parse().expect("a URL"), key);
         set(&mut settings);
         let (services, store, clock) = (self.services.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
-        Self { state: HttpState::new(services.clone(), settings), services, store, clock }
+        let senders = WebhookSenders::new(sender, Arc::clone(&services.clock));
+        Self { state: HttpState::new(services.clone(), senders, settings), services, store, clock }
     }
 
     pub(crate) async fn call(&self, request: TestRequest) -> Reply {
@@ -191,6 +198,11 @@ impl Server {
     pub(crate) async fn bearer(&self, scopes: &[&str]) -> String {
         self.bearer_of(&self.key(scopes).await).await
     }
+}
+
+/// Returns a sender of webhooks that reaches no endpoint.
+fn senders(services: &Services) -> WebhookSenders {
+    WebhookSenders::new(Arc::new(NoWebhooks), Arc::clone(&services.clock))
 }
 
 /// Sets the peer address of a request that arrives over the network.

@@ -13,3 +13,4 @@ mod printing;
 mod protocol;
 mod reports;
 mod turns;
+mod webhooks;

@@ -5,6 +5,7 @@ mod batches;
 mod contracts;
 mod corrections;
 mod dates;
+mod deliveries;
 mod entities;
 mod formatted;
 mod imports;
