@@ -19,30 +19,38 @@ const NUMBERED_PER_TRANSACTION: u32 = 500;
 const LEASE_SECONDS: i64 = 10;
 
 /// Numbers all committed notifications without positions, except those of organizations for which another server does that.
-/// `server` identifies this process. `is_stopped` is asked before each transaction, so that a server with many of them ends soon.
-/// Returns the number of numbered notifications.
+/// Organizations take turns, also those whose first notification is committed meanwhile. `server` identifies this process.
+/// `is_stopped` is asked before each transaction, so that a server with many of them ends soon. Returns the number of numbered
+/// notifications.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if a transaction fails.
 pub fn number_notifications(services: &Services, server: ServerRef, is_stopped: &dyn Fn() -> bool) -> UseCaseResult<u64> {
-    let organizations: Vec<OrganizationId> =
-        transact(&*services.store, Access::Glance, |tx| Ok::<_, UseCaseError>(tx.organizations_to_number()?))?;
     let mut numbered = 0;
-    for organization in organizations {
-        let mut limit = NUMBERED_PER_TRANSACTION;
-        while !is_stopped() {
+    // The organizations whose last batch was full, with the size of the next one.
+    let mut limits: BTreeMap<OrganizationId, u32> = BTreeMap::new();
+    loop {
+        let organizations: Vec<OrganizationId> =
+            transact(&*services.store, Access::Glance, |tx| Ok::<_, UseCaseError>(tx.organizations_to_number()?))?;
+        let full_before = std::mem::take(&mut limits);
+        for organization in organizations {
+            if is_stopped() {
+                return Ok(numbered);
+            }
+            let limit = full_before.get(&organization).copied().unwrap_or(NUMBERED_PER_TRANSACTION);
             let batch =
                 transact(&*services.store, Access::Write, |tx| number_batch(tx, services, (organization, server), limit))?;
-            let Some(Batch { found, numbered: many }) = batch else { break };
+            let Some(Batch { found, numbered: many }) = batch else { continue };
             numbered += many as u64;
-            if u64::from(limit) > found as u64 {
-                break;
+            if found as u64 >= u64::from(limit) {
+                // If the first notifications wait for later ones, a larger batch contains these.
+                limits.insert(organization, if many == 0 { limit.saturating_mul(2) } else { NUMBERED_PER_TRANSACTION });
             }
-            // If the first notifications wait for later ones, a larger batch contains these.
-            limit = if many == 0 { limit.saturating_mul(2) } else { NUMBERED_PER_TRANSACTION };
+        }
+        if limits.is_empty() {
+            return Ok(numbered);
         }
     }
-    Ok(numbered)
 }
 
 /// The results of one transaction.
