@@ -235,6 +235,25 @@ fn a_connection_without_a_complete_request_is_closed_whatever_was_sent_on_it() {
 }
 
 #[test]
+fn a_client_that_opens_stalled_connections_without_end_leaves_places_for_others() {
+    let database = Database::sqlite();
+    // With this hard limit, the server accepts 352 connections.
+    let limited = ["sh", "-c", "ulimit -n 1024 && exec \"$@\"", "sh"];
+    let server = Server::start_under(&limited, &database, &[], &[]);
+    let kind = STALLED.iter().find(|kind| kind.name == "a second head that stops").expect("a kind");
+    let mut open: Vec<TcpStream> = Vec::new();
+    for opened in 0..700 {
+        open.push(stall(server.address(), kind));
+        if opened % 20 == 0 {
+            // A client that comes later is answered, and its connection stays open while it has a request in progress.
+            assert_live(&mut connect(server.address()));
+        }
+    }
+    open.retain_mut(|stream| is_open(stream, ""));
+    assert!((300..352).contains(&open.len()), "{} of 700 stalled connections are open", open.len());
+}
+
+#[test]
 fn a_request_in_progress_is_not_a_stalled_connection() {
     let database = Database::sqlite();
     let server = Server::start_with(&database, &["--keep-alive-seconds", "1"]);

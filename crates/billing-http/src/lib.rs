@@ -57,6 +57,7 @@ mod undrained_body;
 mod writer_turn;
 
 pub use app::{app, metrics_app};
+pub use auth::address::subscriber as subscriber_address;
 pub use connection_activity::ConnectionActivity;
 pub use dto::audit::JsonAuditRenderer;
 pub use dto::imports::import_answer;

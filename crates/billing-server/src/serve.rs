@@ -75,7 +75,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     );
     let shared = state.clone();
     let keep_alive = Duration::from_secs(settings.keep_alive_seconds);
-    let connections = Connections::default();
+    let places = max_connections.saturating_mul(usize::from(settings.workers));
+    let connections = Connections::new(places, settings.trusted_proxies.clone());
     let accepted = connections.clone();
     let server = HttpServer::new(move || billing_http::app(shared.clone()))
         .disable_signals()
@@ -102,8 +103,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let observing = state.clone();
     let deliverer = WebhookDeliverer::start(
         composition.services.clone(),
-        ServerRef::from_uuid(composition.services.ids.new_id()),
         composition.webhook_senders.clone(),
+        ServerRef::from_uuid(composition.services.ids.new_id()),
         Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
     );
     let numberer = NotificationNumberer::start(composition.services.clone(), settings.notification_days, deliverer.waker());
@@ -115,6 +116,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         let running = server.run();
         if let Some(listener) = metrics {
             let state = state.clone();
+            // Its places are its own.
+            let connections = Connections::new(MAX_METRICS_CONNECTIONS, settings.trusted_proxies.clone());
             let accepted = connections.clone();
             let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone()))
                 .disable_signals()
@@ -123,6 +126,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
                 .client_request_timeout(HEAD_TIME)
                 .max_connections(MAX_METRICS_CONNECTIONS)
                 .on_connect(move |stream, data| accepted.register(stream, data));
+            actix_web::rt::spawn(connections.close_stalled(keep_alive + HEAD_TIME));
             // The server for metrics ends with the process.
             actix_web::rt::spawn(metrics.listen(listener)?.run());
         }

@@ -129,7 +129,8 @@ fn is_port(text: &str) -> bool {
     text.starts_with('_') || (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn subscriber(address: IpAddr) -> IpAddr {
+/// Returns the address that limits count. For IPv6 this is the /64 prefix, because clients choose the remaining bits themselves.
+pub fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(v4) => IpAddr::V4(v4),
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64)),
