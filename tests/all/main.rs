@@ -10,6 +10,7 @@ mod disk;
 mod durable;
 mod e_invoices;
 mod exact_numbers;
+mod hanging_webhooks;
 mod kill;
 mod kill_corrections;
 mod kill_webhooks;

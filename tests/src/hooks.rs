@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -185,6 +185,102 @@ impl Drop for Receiver {
     }
 }
 
+/// A receiver that reads requests and answers none of them before it is dropped.
+pub struct HangingReceiver {
+    address: SocketAddr,
+    requests: Arc<HangingRequests>,
+}
+
+#[derive(Default)]
+struct HangingRequests {
+    state: Mutex<HangingState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct HangingState {
+    count: usize,
+    is_over: bool,
+}
+
+impl std::fmt::Debug for HangingReceiver {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HangingReceiver").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl HangingReceiver {
+    /// Starts a receiver.
+    ///
+    /// # Panics
+    /// Panics if no port is free.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a local address");
+        let requests = Arc::<HangingRequests>::default();
+        let of_thread = Arc::clone(&requests);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if of_thread.locked().is_over {
+                    return;
+                }
+                let requests = Arc::clone(&of_thread);
+                thread::spawn(move || requests.hold(&stream));
+            }
+        });
+        Self { address, requests }
+    }
+
+    /// Returns the URL.
+    pub fn url(&self) -> String {
+        format!("http://{}/hooks", self.address)
+    }
+
+    /// Returns the number of requests until now.
+    pub fn count(&self) -> usize {
+        self.requests.locked().count
+    }
+
+    /// Waits until this many requests have arrived.
+    ///
+    /// # Panics
+    /// Panics if fewer arrive within a minute.
+    #[track_caller]
+    pub fn wait_for(&self, count: usize) {
+        let begun = Instant::now();
+        while self.count() < count {
+            assert!(begun.elapsed() < MAX_WAIT, "only {} of {count} requests arrive", self.count());
+            thread::sleep(POLL_EVERY);
+        }
+    }
+}
+
+impl HangingRequests {
+    fn locked(&self) -> std::sync::MutexGuard<'_, HangingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hold(&self, stream: &TcpStream) {
+        if read(stream).is_none() {
+            return;
+        }
+        let mut state = self.locked();
+        state.count += 1;
+        while !state.is_over {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for HangingReceiver {
+    fn drop(&mut self) {
+        self.requests.locked().is_over = true;
+        self.requests.changed.notify_all();
+        // The connection makes the accepting thread look whether it is over.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
 /// Reads and answers a request. Returns `None` at the end of the connection.
 fn answer(mut stream: &TcpStream, shared: &Shared) -> Option<()> {
     let mut hook = read(stream)?;
@@ -235,7 +331,16 @@ impl Endpoint {
     /// Panics if the server rejects the endpoint.
     #[track_caller]
     pub fn create(client: &Client, receiver: &Receiver, fields: &Value) -> Self {
-        let body = catalog::with(json!({"url": receiver.url()}), fields);
+        Self::create_at(client, &receiver.url(), fields)
+    }
+
+    /// Creates an endpoint at a URL with further fields of the request.
+    ///
+    /// # Panics
+    /// Panics if the server rejects the endpoint.
+    #[track_caller]
+    pub fn create_at(client: &Client, url: &str, fields: &Value) -> Self {
+        let body = catalog::with(json!({"url": url}), fields);
         let made = client.post("/api/webhooks/endpoints/", &body);
         Self { endpoint_ref: made.text_of("endpoint_ref"), secret: made.text_of("secret") }
     }

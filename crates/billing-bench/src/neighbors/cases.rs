@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{iter, thread};
 
+use acceptance::hooks::{Endpoint, HangingReceiver, Receiver};
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::when::{self, Day};
 use acceptance::{Client, Request, catalog};
@@ -50,8 +51,16 @@ const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 /// Interval of actions that repeat until the end of an attack.
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Webhook endpoints of the attacker, each with a backlog of this many notifications.
+const HUNG_ENDPOINTS: usize = 16;
+const HUNG_BACKLOG: usize = 300;
+const WEBHOOKS: usize = 20;
+const WEBHOOK_LIMIT: Duration = Duration::from_secs(1);
+/// Time after which a webhook counts as lost.
+const WEBHOOK_PATIENCE: Duration = Duration::from_secs(60);
+
 /// All cases.
-pub(super) const CASES: [Case; 11] = [
+pub(super) const CASES: [Case; 13] = [
     case("wrong-batches", "1 MB of wrong batches with a read key, 1 connection", "", wrong_batches),
     case("wrong-dry-runs", "dry runs of 90,000 members with a read key, 1 connection", "", wrong_dry_runs),
     case("wrong-events", "batches of 10,000 wrong events, 4 connections", "", wrong_events),
@@ -62,6 +71,8 @@ pub(super) const CASES: [Case; 11] = [
     case("lists", "lists of 1,000 rows, 32 connections", "one row ≤ 1 s", lists),
     case("stalled", "1,000 stalled connections", "no probe fails", stalled),
     case("import", "an import of 100,000 rows", "each row recorded", import),
+    case("webhook-tests", "16 tests of a webhook endpoint that hangs", "no list refused", webhook_tests),
+    case("hung-webhooks", "16 hung endpoints, 300 notifications each", "20 of 20 webhooks in ≤ 1 s", hung_webhooks),
     Case { least_share: 0.0, ..case("ready", "a database that accepts no writes", "ready ≤ 500 ms", ready) },
 ];
 
@@ -267,6 +278,80 @@ fn import_file(client: &Client, file: &str) -> Outcome<Finding> {
     let seconds = short(began.elapsed().as_secs_f64());
     let text = format!("{recorded} of {IMPORTED_ROWS} rows recorded in {calls} calls and {seconds} s{stops}");
     Ok(Finding::new(is_complete && recorded == IMPORTED_ROWS as u64, text))
+}
+
+fn webhook_tests(site: &Site<'_>) -> Outcome<Finding> {
+    let hanging = HangingReceiver::start();
+    let endpoint = Endpoint::create_at(&site.attacker, &hanging.url(), &json!({"enabled": false}));
+    let (plan, outgoing) = (site.plan(&site.attacker, 16, None), Outgoing::post(&endpoint.path("test/"), String::new()));
+    // A test in progress ends with its receiver.
+    let attack = |is_over: &AtomicBool| {
+        let finding = beside(
+            |_| send_until(&plan, &outgoing, is_over),
+            || {
+                while !is_over.load(Ordering::SeqCst) {
+                    thread::sleep(SECOND / 10);
+                }
+                drop(hanging);
+                Ok(())
+            },
+        );
+        finding.map(|(finding, ())| finding)
+    };
+    let finding = site.under_attack(site.seconds, attack, || {
+        let sample = closed(&site.plan(&site.neighbor, 1, None), &mut times(LISTS, Outgoing::get("/api/customers/filter")))?;
+        let (refused, responses) = (sample.others(), by_status(&sample.statuses, sample.broken));
+        Ok(Finding::new(refused == 0, format!("{refused} of {LISTS} lists refused ({responses})")))
+    });
+    site.attacker.delete(&endpoint.path(""));
+    finding
+}
+
+fn hung_webhooks(site: &Site<'_>) -> Outcome<Finding> {
+    for number in 0..HUNG_BACKLOG {
+        notify(&site.attacker, &format!("hung-{number}"));
+    }
+    thread::sleep(SECOND);
+    let (hanging, receiver) = (HangingReceiver::start(), Receiver::start());
+    let own = Endpoint::create(&site.neighbor, &receiver, &json!({}));
+    let attack = |is_over: &AtomicBool| -> Outcome<Finding> {
+        let create = |_| {
+            let endpoint = Endpoint::create_at(&site.attacker, &hanging.url(), &json!({}));
+            site.attacker.post(&endpoint.path("replay/"), &json!({"after": 0})).ok();
+            endpoint
+        };
+        let endpoints: Vec<Endpoint> = (0..HUNG_ENDPOINTS).map(create).collect();
+        while !is_over.load(Ordering::SeqCst) {
+            thread::sleep(SECOND / 10);
+        }
+        let count = hanging.count();
+        endpoints.iter().for_each(|endpoint| drop(site.attacker.delete(&endpoint.path(""))));
+        Ok(Finding::new(count > 0, format!("{count} requests hang")))
+    };
+    let finding = site.under_attack(site.seconds, attack, || {
+        let mut longest = Duration::ZERO;
+        let mut in_time = 0;
+        for number in 0..WEBHOOKS {
+            stop::check()?;
+            let (before, began) = (receiver.hooks().len(), Instant::now());
+            notify(&site.neighbor, &format!("hooked-{number}"));
+            while receiver.hooks().len() == before && began.elapsed() < WEBHOOK_PATIENCE {
+                thread::sleep(SECOND / 100);
+            }
+            longest = longest.max(began.elapsed());
+            in_time += usize::from(began.elapsed() <= WEBHOOK_LIMIT);
+        }
+        let text = format!("{in_time} of {WEBHOOKS} webhooks in time, the longest after {} s", short(longest.as_secs_f64()));
+        Ok(Finding::new(in_time == WEBHOOKS, text))
+    });
+    site.neighbor.delete(&own.path(""));
+    finding
+}
+
+/// Creates a customer with a contract, which is a notification.
+fn notify(client: &Client, customer: &str) {
+    catalog::make_customer(client, customer);
+    catalog::make_contract(client, &catalog::contract(customer));
 }
 
 /// Another program holds the write lock, and events wait for it.

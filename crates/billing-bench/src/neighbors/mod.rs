@@ -36,8 +36,18 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// Maximum time of a server to exit after the signal.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// Passwords are hashed at the default cost of the shipped server, and tokens are valid longer than a run. Addresses of clients
-/// come from a header.
-const FLAGS: [&str; 6] = ["--token-lifetime-seconds", "86400", "--password-cost", "12", "--trusted-proxies", "127.0.0.1"];
+/// come from a header. Webhooks go to this program.
+const FLAGS: [&str; 9] = [
+    "--token-lifetime-seconds",
+    "86400",
+    "--password-cost",
+    "12",
+    "--trusted-proxies",
+    "127.0.0.1",
+    "--webhook-allow-http",
+    "--webhook-allow-networks",
+    "127.0.0.1",
+];
 /// Starts the server with the limit of open files of most systems.
 const LIMITED: [&str; 4] = ["sh", "-c", "ulimit -Sn 1024 && exec \"$@\"", "sh"];
 
