@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::thread;
 
 use acceptance::scene::{each, product, refused};
-use acceptance::{Client, Clock, Database, Scene, Server, books, catalog, on_both_databases};
+use acceptance::{Client, Clock, Database, Scene, Server, binary, books, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 on_both_databases!(
@@ -18,6 +18,7 @@ on_both_databases!(
     the_feed_is_narrowed_and_read_in_parts,
     many_at_once_leave_one_order_without_a_gap,
     old_notifications_are_forgotten_and_positions_go_on,
+    a_restored_database_begins_another_epoch_and_no_client_misses_it,
 );
 
 /// Returns the type, the sequence and the state of notifications about documents, and of others the type and the sequence.
@@ -370,4 +371,95 @@ fn old_notifications_are_forgotten_and_positions_go_on(database: &Database) {
     catalog::sell(&client, &[year()]);
     let positions: Vec<Value> = books::feed(database, &client, 0).iter().map(|one| one["position"].clone()).collect();
     assert_eq!(positions, [json!(2), json!(3)]);
+}
+
+/// Stops a server, restores its database from a backup, and returns the restored database if it is another one.
+fn restore(database: &Database, backup: &std::path::Path, server: Server) -> Option<Database> {
+    let file = backup.to_str().expect("UTF-8");
+    let restore = |restored: &Database, arguments: &[&str], server: Option<Server>| {
+        let environment = [("USAGE_BILLING_DATABASE_URL", restored.url())];
+        if let Some(server) = server {
+            let refused = binary::run(arguments, &environment);
+            assert_eq!(refused.code, Some(1), "{}{}", refused.stdout, refused.stderr);
+            let reason = if restored.is_sqlite() { "another server uses this file" } else { "connected to the database" };
+            assert!(refused.stderr.contains(reason), "{}", refused.stderr);
+            drop(server);
+        }
+        let said = binary::succeed(restored, arguments);
+        assert!(said.contains("Positions of notifications continue after "), "{said}");
+    };
+    if database.is_sqlite() {
+        restore(database, &["restore", file], Some(server));
+        return None;
+    }
+    drop(server);
+    let restored = Database::one_postgres();
+    restored.restore(backup);
+    let server = Server::start(&restored).without_verification();
+    restore(&restored, &["restored"], Some(server));
+    Some(restored)
+}
+
+fn a_restored_database_begins_another_epoch_and_no_client_misses_it(database: &Database) {
+    if database.is_spread() {
+        // A cluster is restored node by node.
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let backup = directory.path().join("backup");
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    let sell = |client: &Client, customer: &str| {
+        catalog::make_customer(client, customer);
+        catalog::make_contract(client, &catalog::contract(customer))
+    };
+    let kept = sell(&client, "kept");
+    let positions = |notifications: &[Value]| -> Vec<u64> {
+        notifications.iter().map(|one| one["position"].as_u64().expect("a position")).collect()
+    };
+    assert_eq!(positions(&books::feed(database, &client, 0)), [1]);
+    if database.is_sqlite() {
+        binary::succeed(database, &["backup", backup.to_str().expect("UTF-8")]);
+    } else {
+        database.dump(&backup);
+    }
+    let lost = sell(&client, "lost");
+    sell(&client, "lost too");
+    let last = *positions(&books::feed(database, &client, 0)).last().expect("a position");
+    assert_eq!(last, 3);
+
+    let other = restore(database, &backup, server);
+    let restored = other.as_ref().unwrap_or(database);
+    let server = Server::start(restored);
+    let client = client.at(&server);
+    assert_eq!(client.get(&format!("/api/contracts/{lost}")).status, 404);
+    // The client of the lost time does not wait for the position after its last one.
+    let list = |after: u64| client.get(&format!("/api/notifications/filter?after={after}"));
+    let told = list(last);
+    assert_eq!((told.status, told.text_of("code").as_str()), (409, "feed_restarted"));
+    let restart = told.body.clone();
+    let position = restart["position"].as_u64().expect("a position");
+    let epoch = position / 1_000_000;
+    assert!(epoch > 1_700_000_000 && position == epoch * 1_000_000, "{restart}");
+    let since = restart["restored_to"].as_str().expect("an instant");
+    let changed = client.get(&format!("/api/contracts/filter?updated_since={since}")).ok();
+    assert_eq!(changed[0]["contract_ref"], kept, "{changed}");
+    assert_eq!(list(position + 1).status, 409, "no notification has this position yet");
+    assert_eq!(list(position).ok(), json!([]));
+
+    // A contract with the number of a lost one has another position and another epoch.
+    sell(&client, "new");
+    let next = books::feed(restored, &client, position);
+    assert_eq!(positions(&next), [position + 1]);
+    assert_eq!((&next[0]["epoch"], &next[0]["sequence"]), (&json!(epoch), &json!(1)));
+    let body = restored.ask(&format!("SELECT body FROM notifications WHERE position = {}", position + 1)).concat();
+    assert!(body.contains(&format!(r#""epoch":{epoch},"sequence":1"#)), "{body}");
+    let all = books::feed(restored, &client, 0);
+    assert_eq!(positions(&all), [1, position + 1]);
+    assert_eq!(all[0]["epoch"], json!(0));
+    for after in [1, 2, last, position - 1, position + 2] {
+        refused(&list(after), 409, "feed_restarted");
+    }
+    assert_eq!(list(position + 1).ok(), json!([]));
 }

@@ -79,6 +79,7 @@ const EVERYWHERE: [(&str, &str); 59] = [
     ("FROM notifications WHERE organization_id = $1", A_FEED),
     (r#"FROM "notifications" WHERE ("notifications"."position" IS NULL)"#, A_FEED),
     ("FROM notifications n WHERE n.organization_id = $1", A_FEED),
+    (r#"max("notifications"."position")"#, A_FEED),
     (r#"("webhook_endpoints"."enabled" = $2)"#, A_FEED),
     (r#""notifications"."kind", "notifications"."position" FROM "notifications""#, A_FEED),
     (r#"FROM "webhook_endpoints" WHERE ("webhook_endpoints"."organization_id" = $1) ORDER BY"#, A_LIST),
@@ -191,6 +192,8 @@ fn carry_everything_out(database: &Database) {
 /// Runs cases that the tour doesn't need: many events at once of several contracts and customers, repeats under their keys,
 /// events that move, and documents that are voided before they are issued.
 fn beside_the_tour(client: &Client) {
+    // A position that is not in the feed.
+    assert_eq!(client.get("/api/notifications/filter?after=1000000000").status, 409);
     let customers = ["one", "two", "three"];
     for customer in customers {
         catalog::make_customer(client, customer);

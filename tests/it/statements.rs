@@ -21,8 +21,9 @@ const LATE_GROUP: usize = 32;
 const READINESS: [&str; 2] = ["FROM pg_settings", "to_regclass('pg_dist_partition')"];
 
 /// Parts of the statements that number notifications after a request, in a transaction of their own. The first one begins it.
-const NUMBERING: [&str; 7] = [
+const NUMBERING: [&str; 8] = [
     "INSERT INTO notification_heads",
+    "FROM \"restores\"",
     "FROM \"notifications\" WHERE (\"notifications\".\"position\" IS NULL)",
     "FROM notifications n WHERE n.organization_id",
     "UPDATE notifications SET position",

@@ -9,6 +9,7 @@ use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::charge::Charge;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::notification::Fact;
+use billing_domain::notification::epoch::Epoch;
 use billing_domain::party::Organization;
 use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{AuditFilter, AuditPart, Tx};
@@ -192,8 +193,8 @@ pub trait AuditRenderer: Send + Sync {
     /// Returns an error as a stable code and a message.
     fn reason(&self, error: &UseCaseError) -> (&'static str, String);
 
-    /// Returns the notification of a fact that became true at an instant, as webhooks send it.
-    fn render_notification(&self, fact: &Fact, at: Timestamp) -> String;
+    /// Returns the notification of a fact that became true at an instant of an epoch, as webhooks send it.
+    fn render_notification(&self, fact: &Fact, epoch: Epoch, at: Timestamp) -> String;
 }
 
 /// A change of a resource.

@@ -4,6 +4,7 @@ use billing_domain::access::{MAX_FAILED_CODES, Permission, Role};
 use billing_domain::einvoice::{EInvoiceError, Missing};
 use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
+use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
 pub use billing_domain::refs::ResourceKind;
 use billing_domain::refusal::MatchRefusal;
@@ -96,6 +97,12 @@ pub enum UseCaseError {
         /// The cause and the remedy.
         detail: String,
     },
+    /// The position of a client is not of this feed.
+    #[error(
+        "the database was restored since position after, or had no such position: discard everything later than restored_to, \
+         read the lists with updated_since={}, and continue with after={}", .0.restored_to, .0.position
+    )]
+    FeedRestarted(FeedRestart),
     /// The document lacks terms that its e-invoice requires.
     #[error("required terms of the e-invoice are missing: {}; see `errors`", .0.len())]
     EInvoiceIncomplete(Vec<Missing>),

@@ -39,6 +39,9 @@ impl Timestamp {
     /// The latest instant: 9999-12-31T23:59:59.999999Z.
     pub const MAX: Self = Self::within(253_402_300_799_999_999);
 
+    /// The beginning of 1970.
+    pub const UNIX_EPOCH: Self = Self::within(0);
+
     /// Creates an instant from microseconds that are known to lie in the years 1 to 9999.
     const fn within(micros: i64) -> Self {
         match DateTime::from_timestamp_micros(micros) {

@@ -857,7 +857,7 @@ operations! {
         POST "/api/webhooks/endpoints/replay/{endpoint_ref}" Permission(ReplayWebhookDeliveries) => webhooks::replay_webhook_deliveries,
             takes ReplayBody,
             answers ReplayResultJson: "The number of notifications that are sent again",
-            conflicts endpoint_disabled,
+            conflicts endpoint_disabled feed_restarted,
             refuses conflicting_fields unknown_event_type;
 
         /// Lists webhook endpoints in order of creation.
@@ -913,10 +913,12 @@ operations! {
         ///
         /// Each element has a position without gaps, and `after` is the last position that the caller has seen. A
         /// response is complete: a notification that is stored later has a later position. Notifications are retained for
-        /// 30 days, or as the server is configured.
+        /// 30 days, or as the server is configured. After the database was restored from a backup, positions continue in
+        /// another epoch, and an `after` of an earlier epoch returns 409 `feed_restarted`.
         GET "/api/notifications/filter" Permission(ListNotifications) => notifications::list_notifications,
             asks NotificationParams,
-            answers List<NotificationJson>: "The next notifications";
+            answers List<NotificationJson>: "The next notifications",
+            conflicts feed_restarted;
 
         /// Returns a notification.
         GET "/api/notifications/{notification_ref}" Permission(GetNotification) => notifications::get_notification,

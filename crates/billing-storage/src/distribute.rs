@@ -13,7 +13,7 @@ use diesel::result::QueryResult;
 use diesel::sql_types::{Bool, Text};
 
 /// Tables with a copy on every node. The migrations table is one of them, because servers may connect to any node.
-const COPIED: [&str; 14] = [
+const COPIED: [&str; 15] = [
     "__diesel_schema_migrations",
     "organizations",
     "administrators",
@@ -28,6 +28,7 @@ const COPIED: [&str; 14] = [
     "bank_accounts",
     "exchange_rates",
     "logos",
+    "restores",
 ];
 
 /// The table whose shards determine those of all other tables of customers.

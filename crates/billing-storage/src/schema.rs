@@ -622,6 +622,10 @@ tables! {
         lease_by -> Nullable<Id>,
         lease_until -> Nullable<Ts>,
     }
+    restores (epoch) {
+        epoch -> BigInt,
+        restored_to -> Ts,
+    }
     notices (customer_id, subject, kind) {
         customer_id -> Id,
         subject -> Text,

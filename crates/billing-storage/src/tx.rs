@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use billing_domain::ports::{RollBack, Savepoints, StoreError, StoreResult, Tx};
 use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
@@ -22,6 +23,14 @@ pub(crate) enum Connection<'a> {
     Postgres(&'a mut PgConnection),
 }
 
+/// What a process remembers of a database between transactions.
+#[derive(Default)]
+pub(crate) struct StoreCache {
+    terms: TermsCache,
+    /// The number of the current epoch plus one, or 0 before it is read.
+    epoch: AtomicU64,
+}
+
 /// A transaction that implements the ports.
 pub(crate) struct Transaction<'a> {
     pub(crate) connection: Connection<'a>,
@@ -37,6 +46,8 @@ pub(crate) struct Transaction<'a> {
     pub(crate) held: HeldLocks,
     /// Contract terms that were read before.
     pub(crate) terms: &'a TermsCache,
+    /// The number of the current epoch plus one, as it was read before, or 0.
+    pub(crate) epoch: &'a AtomicU64,
     /// Whether statements may take as long as a consumer needs for the rows.
     pub(crate) reads_long: bool,
     /// The prefixes of the number series that the transaction has locked.
@@ -48,14 +59,15 @@ pub(crate) struct Transaction<'a> {
 }
 
 impl<'a> Transaction<'a> {
-    pub(crate) fn new(connection: Connection<'a>, terms: &'a TermsCache, shards: Option<Arc<ShardRanges>>) -> Self {
+    pub(crate) fn new(connection: Connection<'a>, cache: &'a StoreCache, shards: Option<Arc<ShardRanges>>) -> Self {
         Self {
             connection,
             failure: None,
             holds_contracts: false,
             leaves_turnstiles: false,
             held: HeldLocks::default(),
-            terms,
+            terms: &cache.terms,
+            epoch: &cache.epoch,
             reads_long: false,
             prefixes: BTreeMap::new(),
             is_spread: shards.is_some(),

@@ -27,7 +27,7 @@ mod tests {
 
     const BODY: &str = concat!(
         r#"{"type":"document.issued","timestamp":"2026-02-01T02:00:03.412771Z","#,
-        r#""subject":"document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e","sequence":2,"#,
+        r#""subject":"document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e","epoch":0,"sequence":2,"#,
         r#""data":{"document_ref":"0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e","document_number":"UB-INV-1","kind":"INVOICE","#,
         r#""purpose":"REGULAR","state":"ISSUED","contract_ref":"0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b","customer_ref":"acme","#,
         r#""entity_ref":"default","currency":"EUR","period_start":"2026-01-01","period_end":"2026-01-31","total":129.71,"#,
@@ -39,7 +39,7 @@ mod tests {
         let secret = WebhookSecret::parse("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").expect("a secret");
         let other = WebhookSecret::parse("whsec_HwECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").expect("a secret");
         let id = NotificationRef::parse("019c1686-5d54-7cc0-8f43-b8ec1dfa1f60").expect("a reference");
-        let documented = "v1,yY6VHTqzkrJ0/SuCj9I+J3d6gEuoAAztsB/hMoL9Dx0=";
+        let documented = "v1,/YNPsSt3RxrMAYG42BDcCtFTR0GoKGG+XsaJHivV9Ag=";
         let signed = |secrets: &[WebhookSecret]| signatures(secrets, id, 1_769_911_204, BODY).expect("base64");
         assert_eq!(signed(std::slice::from_ref(&secret)), documented);
         // During a rotation, both secrets sign.

@@ -991,6 +991,14 @@ CREATE TABLE notification_heads (
     CHECK ((lease_by IS NULL) = (lease_until IS NULL))
 );
 
+-- A restore of the database from a backup. Positions of notifications continue from the epoch times 1,000,000.
+CREATE TABLE restores (
+    -- Seconds since 1970.
+    epoch       BIGINT NOT NULL PRIMARY KEY CHECK (epoch > 0),
+    -- An instant up to which the restored database has everything.
+    restored_to TIMESTAMPTZ NOT NULL
+);
+
 -- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
 CREATE TABLE notices (
     customer_id     UUID NOT NULL,

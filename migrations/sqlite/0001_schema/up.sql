@@ -983,6 +983,14 @@ CREATE TABLE notification_heads (
     CHECK ((lease_by IS NULL) = (lease_until IS NULL))
 ) STRICT, WITHOUT ROWID;
 
+-- A restore of the database from a backup. Positions of notifications continue from the epoch times 1,000,000.
+CREATE TABLE restores (
+    -- Seconds since 1970.
+    epoch       INTEGER NOT NULL PRIMARY KEY CHECK (epoch > 0),
+    -- An instant up to which the restored database has everything.
+    restored_to INTEGER NOT NULL
+) STRICT;
+
 -- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
 CREATE TABLE notices (
     customer_id     BLOB NOT NULL,

@@ -9,6 +9,7 @@ use crate::basics::DAY_SECONDS;
 use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::notifications::require_position;
 
 /// The maximum number of notifications deleted in one transaction.
 const PURGED_PER_TRANSACTION: u32 = 1_000;
@@ -32,8 +33,19 @@ pub struct NotificationQuery {
 /// stored later get later positions. The result is empty if the customer or the subject does not exist.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Store`] if the notifications cannot be read.
+/// Returns one of these errors:
+/// - [`UseCaseError::FeedRestarted`] if the position is of another epoch, or above the last one
+/// - [`UseCaseError::Store`] if the notifications cannot be read
 pub fn list_notifications(cx: &mut Cx<'_>, query: &NotificationQuery) -> UseCaseResult<Vec<Notification>> {
+    let found = find_notifications(cx, query)?;
+    // A position with later ones in the same epoch is right.
+    if found.is_empty() || query.after < cx.tx.epoch()?.start() {
+        require_position(cx, query.after)?;
+    }
+    Ok(found)
+}
+
+fn find_notifications(cx: &mut Cx<'_>, query: &NotificationQuery) -> UseCaseResult<Vec<Notification>> {
     let mut filter = NotificationFilter { kind: query.kind, subject: query.subject, customer_id: None };
     if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
         return Ok(Vec::new());

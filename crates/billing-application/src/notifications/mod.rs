@@ -2,6 +2,7 @@
 //!
 //! [`notify`](billing_domain::notification::notify) decides which changes cause notifications.
 
+mod epoch;
 mod feed;
 mod numbering;
 
@@ -12,6 +13,8 @@ use std::time::Duration;
 use billing_domain::notification::{Fact, Notice, Notification};
 use billing_domain::refs::NotificationRef;
 
+pub(crate) use epoch::require_position;
+pub use epoch::start_epoch;
 pub use feed::{NotificationQuery, forget_old_notifications, get_notification, list_notifications};
 pub use numbering::number_notifications;
 
@@ -24,13 +27,14 @@ pub(crate) fn record(cx: &mut Cx<'_>, facts: &[Fact], notices: &[Notice]) -> Use
         return Ok(());
     }
     if !facts.is_empty() {
+        let epoch = cx.tx.epoch()?;
         let notification = |fact: &Fact| Notification {
             notification_ref: NotificationRef::from_uuid(cx.services.ids.new_id()),
             customer_id: fact.customer_id(),
             subject: fact.subject(),
             sequence: fact.sequence,
             kind: fact.kind,
-            body: cx.services.teller.render_notification(fact, cx.now),
+            body: cx.services.teller.render_notification(fact, epoch, cx.now),
             created_at: cx.now,
             position: None,
         };

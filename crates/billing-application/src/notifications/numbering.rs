@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use billing_domain::notification::epoch;
 use billing_domain::notification::numbering::{Subscription, Unnumbered, order};
 use billing_domain::ports::{Access, NewDelivery, NumberedNotification, Tx, transact};
 use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId, ServerRef};
@@ -69,6 +70,7 @@ fn number_batch(
     let now = services.now();
     let until = now.plus_seconds(LEASE_SECONDS);
     let Some(last) = tx.lease_positions(organization, server, now, until)? else { return Ok(None) };
+    let last = last.max(epoch::current(&tx.restores()?).start());
     let unnumbered = tx.unnumbered_notifications(organization, limit)?;
     let found = unnumbered.len();
     let ordered = order(unnumbered);

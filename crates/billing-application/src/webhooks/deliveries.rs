@@ -14,6 +14,7 @@ use crate::Services;
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::notifications::require_position;
 
 /// The number of notifications that are considered at a time.
 const CONSIDERED_AT_ONCE: u32 = 1000;
@@ -44,11 +45,15 @@ pub struct ReplayOutcome {
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the endpoint does not exist.
 /// - [`UseCaseError::Conflict`] if the endpoint is disabled.
+/// - [`UseCaseError::FeedRestarted`] if the range begins at a position of another epoch.
 pub fn replay_deliveries(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, request: &ReplayRequest) -> UseCaseResult<ReplayOutcome> {
     let endpoint = locked(cx, endpoint_ref)?;
     if !endpoint.profile.enabled {
         let detail = "the endpoint is disabled: enable it, then request the replay again".to_owned();
         return Err(UseCaseError::Conflict { code: "endpoint_disabled", detail });
+    }
+    if let ReplayRange::Positions(after, _) = request.range {
+        require_position(cx, after)?;
     }
     let customers = customers_of(cx, &endpoint)?;
     let is_wanted = |candidate: &ReplayCandidate| {

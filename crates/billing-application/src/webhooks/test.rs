@@ -97,7 +97,7 @@ fn prepare(cx: &mut Cx<'_>, endpoint_ref: EndpointRef) -> UseCaseResult<Prepared
     cx.tx.update_webhook_endpoint(&endpoint)?;
     let fact = endpoint_fact(NotificationType::WebhookTest, &endpoint);
     let notification_ref = NotificationRef::from_uuid(cx.services.ids.new_id());
-    let body = cx.services.teller.render_notification(&fact, cx.now);
+    let body = cx.services.teller.render_notification(&fact, cx.tx.epoch()?, cx.now);
     let notification = Notification {
         notification_ref,
         customer_id: None,

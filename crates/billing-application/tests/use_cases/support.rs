@@ -12,6 +12,7 @@ use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, 
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::money::Money;
+use billing_domain::notification::epoch::Epoch;
 use billing_domain::notification::{Fact, FactData};
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
@@ -78,7 +79,7 @@ impl AuditRenderer for AsTheyAre {
     }
 
     /// Returns the type, the subject, the sequence, and the number, the state and the amount due of a document.
-    fn render_notification(&self, fact: &Fact, _at: Timestamp) -> String {
+    fn render_notification(&self, fact: &Fact, _epoch: Epoch, _at: Timestamp) -> String {
         let state = match &fact.data {
             FactData::Document(document) => {
                 let due = document.owed.and_then(|owed| owed.amount_due).map_or(0, Money::minor);

@@ -2,9 +2,11 @@
 //! at a URL.
 //!
 //! A notification is stored in the transaction that makes its fact true. Its *sequence* counts the notifications of its subject
-//! from 1, its *position* those of the organization. Neither has gaps. [`notify`] decides which changes cause notifications, and
-//! [`numbering`] in which order they take their positions.
+//! from 1, its *position* those of the organization. Neither has gaps, except that positions continue in another [`epoch`] after
+//! the database was restored. [`notify`] decides which changes cause notifications, and [`numbering`] in which order they take
+//! their positions.
 
+pub mod epoch;
 pub mod notify;
 pub mod numbering;
 

@@ -3,6 +3,7 @@
 use super::StoreResult;
 use crate::calendar::Timestamp;
 use crate::ledger::BillingFailure;
+use crate::notification::epoch::{Epoch, Restore};
 use crate::notification::numbering::{Subscription, Unnumbered};
 use crate::notification::{Notice, Notification, NotificationType, Subject};
 use crate::refs::{ContractKey, CustomerId, DocumentKey, DocumentRef, EndpointRef, NotificationRef, OrganizationId, ServerRef};
@@ -83,6 +84,17 @@ pub trait Notifications {
     fn webhook_subscriptions(&mut self, organization: OrganizationId) -> StoreResult<Vec<Subscription>>;
     /// Stores deliveries that are due at an instant. Skips existing ones.
     fn insert_deliveries(&mut self, organization: OrganizationId, deliveries: &[NewDelivery], at: Timestamp) -> StoreResult<()>;
+
+    /// Returns the highest position that notifications of an organization had so far, or 0.
+    fn last_position(&mut self, organization: OrganizationId) -> StoreResult<u64>;
+    /// Returns the current epoch, possibly as this process has read it before. No epoch starts while a server runs.
+    fn epoch(&mut self) -> StoreResult<Epoch>;
+    /// Returns all restores of the database, by epoch.
+    fn restores(&mut self) -> StoreResult<Vec<Restore>>;
+    /// Returns the highest position that notifications of any organization had so far, or 0.
+    fn highest_position(&mut self) -> StoreResult<u64>;
+    /// Stores a restore with an epoch that is later than all others.
+    fn insert_restore(&mut self, restore: &Restore) -> StoreResult<()>;
 
     /// Stores notices. A notice replaces the notice of the same subject and type.
     fn put_notices(&mut self, organization: OrganizationId, notices: &[Notice]) -> StoreResult<()>;

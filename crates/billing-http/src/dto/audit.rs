@@ -10,6 +10,7 @@ use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::Charge;
 use billing_domain::notification::Fact;
+use billing_domain::notification::epoch::Epoch;
 use billing_domain::party::Organization;
 use billing_domain::receivables::{Application, ApplicationSource, Payment};
 use serde::{Serialize, Serializer};
@@ -275,8 +276,8 @@ impl AuditRenderer for JsonAuditRenderer {
         (problem.code(), problem.detail().to_owned())
     }
 
-    fn render_notification(&self, fact: &Fact, at: Timestamp) -> String {
-        notification_body(fact, at)
+    fn render_notification(&self, fact: &Fact, epoch: Epoch, at: Timestamp) -> String {
+        notification_body(fact, epoch, at)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
+use billing_domain::notification::epoch::Epoch;
 use billing_domain::notification::{
     BillingFact, ContractFact, DocumentFact, EndpointFact, Fact, FactData, MAX_DATA_BYTES, Notification,
 };
 use billing_domain::ports::PurposeKind;
 use billing_domain::runs::DocumentFailure;
 use serde::ser::Error as _;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
@@ -25,7 +26,8 @@ answer! {
     NotificationJson of notification: Notification {
         /// Reference. Webhooks send it in the header `webhook-id`.
         notification_ref: AssignedRef = notification.notification_ref,
-        /// Number among the organization's notifications, starting at 1; null for a moment after the notification is stored.
+        /// Number among the organization's notifications, starting at 1, or after a restore of the database at the epoch times
+        /// 1,000,000; null for a moment after the notification is stored.
         position: Option<u64> = notification.position,
         /// Type.
         #[serde(rename = "type")]
@@ -35,12 +37,24 @@ answer! {
         /// Subject: `document:`, `contract:` or `endpoint:` and a reference.
         #[schema(example = "document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e")]
         subject: String = notification.subject.to_string(),
+        /// Epoch: seconds since 1970 at the last restore of the database from a backup before the change, or 0. Numbers of an
+        /// earlier epoch can repeat.
+        epoch: u64 = epoch_of(&notification.body),
         /// Number among the notifications of the subject, starting at 1.
         #[schema(minimum = 1)]
         sequence: u64 = notification.sequence,
         /// State of the subject at this sequence.
         data: NotificationDataJson = &notification.body,
     }
+}
+
+/// Returns the epoch of a rendered notification.
+fn epoch_of(body: &str) -> u64 {
+    #[derive(Deserialize)]
+    struct OfBody {
+        epoch: u64,
+    }
+    serde_json::from_str(body).map_or(0, |OfBody { epoch }| epoch)
 }
 
 /// The `data` of a rendered notification.
@@ -202,12 +216,13 @@ struct NotificationBody {
     kind: NotificationTypeWord,
     timestamp: TimestampText,
     subject: String,
+    epoch: u64,
     sequence: u64,
     data: Value,
 }
 
-/// Renders a fact that became true at an instant. Webhooks sign and send these bytes.
-pub(super) fn notification_body(fact: &Fact, at: Timestamp) -> String {
+/// Renders a fact that became true at an instant of an epoch. Webhooks sign and send these bytes.
+pub(super) fn notification_body(fact: &Fact, epoch: Epoch, at: Timestamp) -> String {
     fn of(answer: impl Serialize) -> Value {
         serde_json::to_value(answer).expect("texts and numbers under names can be written")
     }
@@ -221,6 +236,7 @@ pub(super) fn notification_body(fact: &Fact, at: Timestamp) -> String {
         kind: fact.kind.into(),
         timestamp: TimestampText::from(at),
         subject: fact.subject().to_string(),
+        epoch: epoch.number(),
         sequence: fact.sequence,
         data: bounded(data),
     })
@@ -289,8 +305,8 @@ mod tests {
 
     #[test]
     fn a_body_has_its_fields_in_their_order_and_the_feed_shows_its_data() {
-        let body = notification_body(&failed("too many"), at());
-        let expected = r#"{"type":"billing.failed","timestamp":"2026-02-01T02:00:03.412771Z","subject":"contract:00000000-0000-0000-0000-000000000007","sequence":2,"data":{"contract_ref":"00000000-0000-0000-0000-000000000007","contract_number":"C-1","customer_ref":"acme","code":"paper_incomplete","detail":"too many","failures":[{"document_ref":"00000000-0000-0000-0000-000000000009","period_start":"2026-01-01","period_end":"2026-01-31","code":"paper_incomplete"},{"document_ref":null,"period_start":null,"period_end":null,"code":"amount_out_of_range"}]}}"#;
+        let body = notification_body(&failed("too many"), Epoch::new(1_769_911_204), at());
+        let expected = r#"{"type":"billing.failed","timestamp":"2026-02-01T02:00:03.412771Z","subject":"contract:00000000-0000-0000-0000-000000000007","epoch":1769911204,"sequence":2,"data":{"contract_ref":"00000000-0000-0000-0000-000000000007","contract_number":"C-1","customer_ref":"acme","code":"paper_incomplete","detail":"too many","failures":[{"document_ref":"00000000-0000-0000-0000-000000000009","period_start":"2026-01-01","period_end":"2026-01-31","code":"paper_incomplete"},{"document_ref":null,"period_start":null,"period_end":null,"code":"amount_out_of_range"}]}}"#;
         assert_eq!(body, expected);
         let fact = failed("too many");
         let notification = Notification {
@@ -305,12 +321,14 @@ mod tests {
         };
         let shown = serde_json::to_value(NotificationJson::from(&notification)).expect("JSON");
         assert_eq!((&shown["position"], &shown["type"], &shown["sequence"]), (&json!(5), &json!("billing.failed"), &json!(2)));
+        assert_eq!(shown["epoch"], json!(1_769_911_204));
         assert_eq!((&shown["data"]["code"], &shown["data"]["contract_number"]), (&json!("paper_incomplete"), &json!("C-1")));
     }
 
     #[test]
     fn data_that_is_too_long_is_reduced_to_its_reference() {
-        let body: Value = serde_json::from_str(&notification_body(&failed(&"x".repeat(MAX_DATA_BYTES)), at())).expect("JSON");
+        let body: Value =
+            serde_json::from_str(&notification_body(&failed(&"x".repeat(MAX_DATA_BYTES)), Epoch::default(), at())).expect("JSON");
         assert_eq!(body["data"]["contract_ref"], json!("00000000-0000-0000-0000-000000000007"));
         assert!(body["data"]["omitted_bytes"].as_u64().is_some_and(|bytes| bytes > MAX_DATA_BYTES as u64));
         assert_eq!(body["data"].as_object().map(serde_json::Map::len), Some(2));

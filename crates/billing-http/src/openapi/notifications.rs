@@ -55,6 +55,10 @@ pub(super) fn define(schemas: &mut Schemas) {
 fn body(schemas: &mut Schemas, data: fn(&mut Schemas) -> RefOr<Schema>, meaning: &str) -> Schema {
     let sequence = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
     let sequence = sequence.description(Some("Number among the notifications of the subject, starting at 1."));
+    let epoch = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    let meaning_of_epoch =
+        "Epoch: seconds since 1970 at the last restore of the database before the change, or 0. Compare it first.";
+    let epoch = epoch.description(Some(meaning_of_epoch));
     let subject = text().description(Some("Subject: `document:`, `contract:` or `endpoint:` and a reference."));
     let mut object = ObjectBuilder::new()
         .schema_type(Type::Object)
@@ -62,9 +66,10 @@ fn body(schemas: &mut Schemas, data: fn(&mut Schemas) -> RefOr<Schema>, meaning:
         .property("type", schemas.refer::<NotificationTypeWord>())
         .property("timestamp", schemas.refer::<TimestampText>())
         .property("subject", subject)
+        .property("epoch", epoch)
         .property("sequence", sequence)
         .property("data", data(schemas));
-    for name in ["type", "timestamp", "subject", "sequence", "data"] {
+    for name in ["type", "timestamp", "subject", "epoch", "sequence", "data"] {
         object = object.required(name);
     }
     object.into()

@@ -109,6 +109,7 @@ impl Problem {
             UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
             UseCaseError::TooMuch { code, .. } => unprocessable(code),
             UseCaseError::Conflict { code, detail } => Self::new(StatusCode::CONFLICT, code, detail.clone()),
+            UseCaseError::FeedRestarted(restart) => Self::feed_restarted(error.to_string(), *restart),
             UseCaseError::EInvoiceIncomplete(missing) => {
                 let problem = Self::new(StatusCode::CONFLICT, "e_invoice_incomplete", error.to_string());
                 missing.iter().fold(problem, |problem, Missing { pointer, detail }| {
@@ -238,6 +239,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::Mapped(_)
             | UseCaseError::TooMuch { .. }
             | UseCaseError::Conflict { .. }
+            | UseCaseError::FeedRestarted(_)
             | UseCaseError::EInvoiceIncomplete(_)
             | UseCaseError::RequestInProgress
             | UseCaseError::Print(PrintError::MissingGlyph(_))

@@ -11,10 +11,13 @@ use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETR
 use actix_web::{HttpResponse, ResponseError};
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_domain::access::{Permission, Scope};
+use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::dto::values::TimestampText;
 
 pub(crate) use mapping::not_found_code;
 
@@ -55,6 +58,7 @@ enum Extension {
     SupportedVersions(&'static [&'static str]),
     /// The result of an import that stopped.
     Import(Value),
+    FeedRestart(FeedRestart),
 }
 
 /// An invalid field.
@@ -121,6 +125,14 @@ pub(crate) struct ProblemJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(ignore)]
     import: Option<&'a Value>,
+    /// Last position of the feed, if it does not continue after the requested one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    position: Option<u64>,
+    /// Instant since which the client reads the lists again, if the feed does not continue after the requested position.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    restored_to: Option<TimestampText>,
 }
 
 /// Declares problems without parameters: `name: STATUS "code", "detail"`, and an optional `Retry-After`.
@@ -360,18 +372,30 @@ impl Problem {
         Self { extension: Some(Box::new(Extension::Import(result))), ..problem }
     }
 
+    fn feed_restarted(detail: String, restart: FeedRestart) -> Self {
+        let problem = Self::new(StatusCode::CONFLICT, "feed_restarted", detail);
+        Self { extension: Some(Box::new(Extension::FeedRestart(restart))), ..problem }
+    }
+
+    fn restart(&self) -> Option<FeedRestart> {
+        match self.extension.as_deref() {
+            Some(Extension::FeedRestart(restart)) => Some(*restart),
+            Some(Extension::SupportedVersions(_) | Extension::Import(_)) | None => None,
+        }
+    }
+
     /// Returns the result of an import that stopped.
     pub(crate) fn import(&self) -> Option<&Value> {
         match self.extension.as_deref() {
             Some(Extension::Import(result)) => Some(result),
-            Some(Extension::SupportedVersions(_)) | None => None,
+            Some(Extension::SupportedVersions(_) | Extension::FeedRestart(_)) | None => None,
         }
     }
 
     fn supported_versions(&self) -> Option<&'static [&'static str]> {
         match self.extension.as_deref() {
             Some(Extension::SupportedVersions(versions)) => Some(*versions),
-            Some(Extension::Import(_)) | None => None,
+            Some(Extension::Import(_) | Extension::FeedRestart(_)) | None => None,
         }
     }
 
@@ -415,6 +439,8 @@ impl Problem {
             errors: self.listed_errors(),
             supported: self.supported_versions(),
             import: self.import(),
+            position: self.restart().map(|restart| restart.position),
+            restored_to: self.restart().map(|restart| TimestampText::from(restart.restored_to)),
         }
     }
 }

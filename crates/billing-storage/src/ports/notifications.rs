@@ -1,13 +1,17 @@
 //! Notifications, their numbering, and the deliveries that it creates.
 
+use std::sync::atomic::Ordering;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::ledger::BillingFailure;
+use billing_domain::notification::epoch::{Epoch, Restore};
 use billing_domain::notification::numbering::{Subscription, Unnumbered};
-use billing_domain::notification::{Notice, Notification, NotificationType};
+use billing_domain::notification::{Notice, Notification, NotificationType, epoch};
 use billing_domain::ports::{Lock, NewDelivery, NotificationFilter, Notifications, NumberedNotification, StoreResult};
 use billing_domain::refs::{
     ContractKey, CustomerId, DocumentKey, DocumentRef, EndpointRef, NotificationRef, OrganizationId, ServerRef,
 };
+use diesel::dsl::max;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::upsert::excluded;
@@ -17,7 +21,9 @@ use super::runs::BillingFailureJson;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, UpdateRows, column};
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contracts, documents, notices, notification_heads, notifications, webhook_deliveries, webhook_endpoints};
+use crate::schema::{
+    contracts, documents, notices, notification_heads, notifications, restores, webhook_deliveries, webhook_endpoints,
+};
 use crate::sql_types::{Bound, Id, JsonText, Ts};
 use crate::statement::Statement;
 use crate::text_value::TextValue as _;
@@ -336,6 +342,59 @@ impl Notifications for Transaction<'_> {
             })
         };
         inserted.map(drop)
+    }
+
+    fn last_position(&mut self, organization: OrganizationId) -> StoreResult<u64> {
+        let owner = Bound(organization.as_uuid());
+        let head: Option<i64> = with_conn!(self, "notification_heads", |conn| notification_heads::table
+            .find(owner)
+            .select(notification_heads::position)
+            .first(conn)
+            .optional())?;
+        // The nodes of a distributed database do not commit at the same moment. A client can see a position before the head has
+        // it.
+        let listed: Option<i64> = with_conn!(self, "notifications", |conn| notifications::table
+            .filter(notifications::organization_id.eq(owner))
+            .filter(notifications::position.is_not_null())
+            .select(max(notifications::position))
+            .first(conn))?;
+        let last = head.unwrap_or_default().max(listed.unwrap_or_default());
+        Row::new("notification_heads", organization).checked("position", u64::try_from(last))
+    }
+
+    fn epoch(&mut self) -> StoreResult<Epoch> {
+        match self.epoch.load(Ordering::Relaxed).checked_sub(1) {
+            Some(number) => Ok(Epoch::new(number)),
+            None => Ok(epoch::current(&self.restores()?)),
+        }
+    }
+
+    fn restores(&mut self) -> StoreResult<Vec<Restore>> {
+        let rows: Vec<(i64, Cell<Timestamp>)> =
+            with_conn!(self, "restores", |conn| restores::table.order(restores::epoch).load(conn))?;
+        let read = |(epoch, restored_to): (i64, Cell<Timestamp>)| {
+            let row = Row::new("restores", epoch);
+            let number = row.checked("epoch", u64::try_from(epoch))?;
+            Ok(Restore { epoch: Epoch::new(number), restored_to: row.cell("restored_to", restored_to)? })
+        };
+        let restores: Vec<Restore> = rows.into_iter().map(read).collect::<StoreResult<_>>()?;
+        self.epoch.store(epoch::current(&restores).number().saturating_add(1), Ordering::Relaxed);
+        Ok(restores)
+    }
+
+    fn highest_position(&mut self) -> StoreResult<u64> {
+        let highest: Option<i64> = with_conn!(self, "notification_heads", |conn| notification_heads::table
+            .select(max(notification_heads::position))
+            .first(conn))?;
+        Row::new("notification_heads", "").checked("position", u64::try_from(highest.unwrap_or_default()))
+    }
+
+    fn insert_restore(&mut self, restore: &Restore) -> StoreResult<()> {
+        let (epoch, restored_to): (i64, _) = (stored(restore.epoch.number())?, Bound(restore.restored_to));
+        with_conn!(self, "restores", |conn| diesel::insert_into(restores::table)
+            .values((restores::epoch.eq(epoch), restores::restored_to.eq(restored_to)))
+            .execute(conn))?;
+        Ok(())
     }
 
     fn put_notices(&mut self, organization: OrganizationId, notices: &[Notice]) -> StoreResult<()> {
