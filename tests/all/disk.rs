@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use acceptance::client::Request;
 use acceptance::cluster::wait_until;
+use acceptance::load::Load;
 use acceptance::{Client, Database, Server, binary, catalog};
 use serde_json::{Value, json};
 
@@ -176,4 +177,56 @@ fn after_the_file_was_truncated_nothing_is_acknowledged() {
     acknowledges_nothing_after("truncated", |file, _| {
         std::fs::OpenOptions::new().write(true).truncate(true).open(file).expect("an empty file");
     });
+}
+
+fn log(file: &Path) -> PathBuf {
+    PathBuf::from(format!("{}-wal", file.display()))
+}
+
+#[test]
+fn after_the_log_was_truncated_nothing_is_acknowledged() {
+    acknowledges_nothing_after("log truncated", |file, _| {
+        std::fs::OpenOptions::new().write(true).truncate(true).open(log(file)).expect("an empty log");
+    });
+    acknowledges_nothing_after("log cut in half", |file, _| {
+        let log = std::fs::OpenOptions::new().write(true).open(log(file)).expect("the log");
+        log.set_len(log.metadata().expect("the log").len() / 2).expect("half a log");
+    });
+}
+
+#[test]
+fn events_under_load_are_kept_although_the_log_is_deleted_and_the_server_stops() {
+    let database = Database::sqlite();
+    let (mut server, client, contract) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let load = Load::start(&client, 4, |_, _| catalog::event(catalog::ACME, 1));
+    load.wait_for(200);
+    std::fs::remove_file(log(&file(&database))).expect("the log is deleted");
+    wait_until("the server is not ready", || !is_ready(&server));
+    server.terminate();
+    server.wait_for_exit(Duration::from_secs(60)).expect("the server exits");
+    let told = load.join();
+    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    let server = Server::start(&database);
+    let client = client.at(&server);
+    let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];
+    eprintln!("{acknowledged} events were acknowledged");
+    assert!(acknowledged >= 200 && quantity.as_u64() >= u64::try_from(acknowledged).ok(), "{acknowledged} {quantity}");
+}
+
+#[test]
+fn no_event_is_acknowledged_that_is_lost_when_the_log_is_truncated_under_load() {
+    let database = Database::sqlite();
+    let (server, client, _) = catalog::stage_with(&database, &catalog::contract(catalog::ACME));
+    let server = server.without_verification();
+    let load = Load::start(&client, 4, |_, _| catalog::event(catalog::ACME, 1));
+    load.wait_for(200);
+    let log = std::fs::OpenOptions::new().write(true).open(log(&file(&database))).expect("the log");
+    log.set_len(0).expect("an empty log");
+    let at_once = load.acknowledged();
+    wait_until("the server is not ready", || !is_ready(&server));
+    let acknowledged = load.acknowledged();
+    // The requests whose data was checked before the truncation may be answered after it.
+    assert!(acknowledged <= at_once + 4 * 2, "{at_once} events before the truncation, {acknowledged} after it");
+    drop(server);
+    drop(load.join());
 }

@@ -288,6 +288,11 @@ impl Cluster {
         self.states()
     }
 
+    /// Returns the connections to each node with customers, and to the node of the URL.
+    pub(crate) fn pools(&self) -> Vec<PgPool> {
+        self.all(&self.placement()).into_iter().map(|node| node.pool.clone()).collect()
+    }
+
     /// Returns the nodes with customers, and the node of the URL if it has none.
     fn all<'a>(&'a self, placement: &'a Placement) -> Vec<&'a Arc<Node>> {
         let mut all: Vec<&Arc<Node>> = placement.nodes.iter().collect();

@@ -10,7 +10,7 @@ use diesel::connection::{Connection as _, SimpleConnection as _};
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::r2d2::R2D2Connection;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Bool, Integer, Text};
 use diesel::sqlite::SqliteConnection;
 use r2d2::{ManageConnection, PooledConnection};
 
@@ -277,6 +277,27 @@ pub(crate) fn check_settings(connection: &mut PgConnection) -> Result<(), Connec
     }
     let named: Vec<String> = off.iter().map(|setting| format!("{} is {}", setting.name, setting.setting)).collect();
     Err(ConnectError(format!("the settings of PostgreSQL are not durable: {}", named.join(", "))))
+}
+
+/// A client's connection to a PostgreSQL server.
+#[derive(QueryableByName)]
+pub(crate) struct Backend {
+    #[diesel(sql_type = Integer)]
+    pub(crate) pid: i32,
+    /// Whether it is the connection that asks.
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_own: bool,
+}
+
+/// Returns the connections to the same database, without those that the nodes of a cluster have to each other. Other roles see
+/// no type of a connection, so it then counts as a client's.
+pub(crate) fn connections(connection: &mut PgConnection) -> QueryResult<Vec<Backend>> {
+    diesel::sql_query(
+        "SELECT pid, pid = pg_backend_pid() AS is_own FROM pg_stat_activity WHERE datname = current_database() \
+         AND usesysid IS NOT NULL AND coalesce(backend_type, 'client backend') = 'client backend' \
+         AND coalesce(application_name, '') NOT ILIKE 'citus%'",
+    )
+    .load(connection)
 }
 
 /// Creates a pool that opens its connections on demand.

@@ -1,5 +1,6 @@
 //! The store: pools, transactions, and retries after conflicts.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -16,20 +17,23 @@ use diesel::QueryResult;
 use diesel::connection::{
     AnsiTransactionManager, Connection as DieselConnection, SimpleConnection as _, TransactionManager as _,
 };
+use diesel::sqlite::SqliteConnection;
 use r2d2::ManageConnection;
 use thiserror::Error;
 
 use crate::checkpoint::{self, Checkpoints};
 use crate::cluster::{Cluster, Node, NodesOptions};
 use crate::connect::{
-    ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings, pool,
+    Backend, ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings,
+    connections, pool,
 };
-use crate::database_file::{DatabaseFile, beside};
+use crate::copy_check::quick_check;
+use crate::database_file::{DatabaseFile, beside, real_path};
 use crate::distribute::lacks;
 use crate::failure::{StatementError, unavailable};
+use crate::restore::RESTORING;
 use crate::schema_version::{check_postgres, check_sqlite};
-use crate::terms_cache::TermsCache;
-use crate::tx::{Connection, Transaction};
+use crate::tx::{Connection, StoreCache, Transaction};
 use crate::url::{DatabaseUrl, NodeAddress};
 
 /// The number of attempts before a transaction fails with [`StoreError::Contended`].
@@ -39,6 +43,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(4);
 
 /// The number of groups that one PostgreSQL server writes at the same time.
 const GROUPS_OF_A_SERVER: usize = 2;
+
+/// The size of a SQLite file from which the check after an unclean end runs beside the server.
+const CHECKED_IN_ADVANCE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The total time that closing waits for open transactions.
 const CLOSING_WAIT: Duration = Duration::from_secs(1);
@@ -78,7 +85,7 @@ pub struct OpenError {
 /// A database that implements the storage ports.
 pub struct Database {
     pub(crate) pools: Pools,
-    pub(crate) terms: TermsCache,
+    pub(crate) cache: StoreCache,
     /// The time after which a transaction is not retried.
     patience: Duration,
 }
@@ -123,6 +130,10 @@ impl Database {
     /// - the database's settings do not guarantee durability
     /// - another program, a newer release or a development version created the database
     /// - the file is opened to serve and another server already uses it
+    /// - the file is opened to serve, its last server was killed, and the file is malformed. A large file is checked later,
+    ///   and [`ready`](Store::ready) then returns the reason
+    /// - a restore of the file was interrupted
+    /// - the file is missing, but its write-ahead log is not
     pub fn open(url: &DatabaseUrl, options: DatabaseOptions) -> Result<Self, OpenError> {
         let failed = |reason: String| OpenError { url: url.clone(), reason: url.redact(&reason) };
         let connections = options.connections.max(1);
@@ -141,7 +152,7 @@ impl Database {
                 Some(cluster) => Pools::Postgres { pool: cluster.home().clone(), cluster: Some(Box::new(cluster)) },
                 None => Pools::Postgres { pool: pool(manager, connections, options.wait), cluster: None },
             };
-            return Ok(Self { pools, terms: TermsCache::default(), patience: options.wait });
+            return Ok(Self { pools, cache: StoreCache::default(), patience: options.wait });
         };
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
         if let Some(directory) = directory {
@@ -150,17 +161,24 @@ impl Database {
         let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
         let (writer, readers) = (manager(false)?, manager(true)?);
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
+        let whole = real_path(path).map_err(|error| error.to_string()).and_then(|path| require_whole(&path));
+        whole.map_err(failed)?;
         private_file(path).map_err(|error| failed(error.to_string()))?;
         let file = Arc::new(DatabaseFile::of(path, options.to_serve).map_err(|error| failed(error.to_string()))?);
-        // This check precedes the setup of a connection, which changes the file.
-        writer.bare().and_then(|mut connection| check_sqlite(&mut connection)).map_err(|error| failed(error.0))?;
+        let is_unclean = options.to_serve && file.has_unclean_end().map_err(|error| failed(error.to_string()))?;
+        // These checks precede the setup of a connection, which changes the file.
+        let checked = writer.bare().and_then(|mut connection| {
+            check_sqlite(&mut connection)?;
+            if is_unclean { check_after_unclean_end(&file, &writer, &mut connection) } else { Ok(()) }
+        });
+        checked.map_err(|error| failed(error.0))?;
         writer.connect().map_err(|error| failed(error.0))?;
         let manager = writer.clone();
         let (writer, readers) = (pool(writer, 1, options.wait), pool(readers, connections, options.wait));
         let checkpoints = Checkpoints::start(manager.clone(), writer.clone(), Arc::clone(&file));
         let checkpoints = checkpoints.map_err(|error| failed(error.to_string()))?;
         let pools = Pools::Sqlite { writer, readers, checkpoints, manager, file, _turn: turn };
-        Ok(Self { pools, terms: TermsCache::default(), patience: options.wait })
+        Ok(Self { pools, cache: StoreCache::default(), patience: options.wait })
     }
 
     /// Moves all written data into the one file of a SQLite database, so that the file can be copied alone, and blocks
@@ -169,7 +187,7 @@ impl Database {
     ///
     /// # Errors
     /// Returns [`StoreError::Unavailable`] when a transaction runs for longer than a second, or when another program
-    /// replaced the file. The `-wal` file is then still needed.
+    /// replaced the file or truncated its log. The `-wal` file is then still needed.
     pub fn close(&self) -> StoreResult<()> {
         let Pools::Sqlite { writer, checkpoints, file, .. } = &self.pools else { return Ok(()) };
         let began = Instant::now();
@@ -177,10 +195,13 @@ impl Database {
         let mut link = writer.get_timeout(CLOSING_WAIT).map_err(unavailable)?;
         let left = CLOSING_WAIT.saturating_sub(began.elapsed()).max(SHORTEST_WAIT);
         // The log must not be moved into a file that another program wrote.
-        let emptied = match file.check_content() {
-            Ok(()) => checkpoint::empty(&mut link.connection, left).map_err(unavailable),
-            Err(replaced) => Err(replaced.into()),
-        };
+        let emptied = file.check_before_closing().map_err(StoreError::from).and_then(|()| {
+            if file.end_watch() {
+                let cleared = link.connection.batch_execute("PRAGMA user_version = 0");
+                cleared.map_err(|error| StatementError::of("user_version", &error))?;
+            }
+            checkpoint::empty(&mut link.connection, left).map_err(unavailable)
+        });
         // The connection is never returned to the pool: a later write would fill the `-wal` file again.
         std::mem::forget(link);
         emptied
@@ -192,14 +213,17 @@ impl Database {
     /// # Errors
     /// Returns [`StoreError::Unavailable`] when the mark cannot be written.
     pub(crate) fn begin_watch(&self) -> StoreResult<()> {
-        let Pools::Sqlite { writer, file, .. } = &self.pools else { return Ok(()) };
+        let Pools::Sqlite { writer, manager, file, .. } = &self.pools else { return Ok(()) };
         let Some(mark) = file.new_mark() else { return Ok(()) };
         let mut link = take(writer)?;
         let marked = link.connection.batch_execute(&format!("PRAGMA user_version = {mark}"));
         marked.map_err(|error| StatementError::of("user_version", &error))?;
         // Until the mark is in the file itself, the file is also accepted with its earlier mark.
         checkpoint::move_log(&mut link.connection).map_err(unavailable)?;
-        Ok(file.begin_watch(mark)?)
+        let mut idle = manager.bare().map_err(unavailable)?;
+        let read = idle.batch_execute("SELECT count(*) FROM sqlite_master");
+        read.map_err(|error| StatementError::of("sqlite_master", &error))?;
+        Ok(file.begin_watch(mark, idle)?)
     }
 
     /// Returns whether a retry can succeed after this failure. SQLite's messages are always in English.
@@ -224,6 +248,34 @@ impl Database {
             Pools::Postgres { cluster: None, .. } => GROUPS_OF_A_SERVER,
             Pools::Postgres { cluster: Some(cluster), .. } => GROUPS_OF_A_SERVER * (cluster.states().len() + 1),
         }
+    }
+
+    /// Returns the number of connections of other clients to a PostgreSQL database, on all its nodes. Call it on a database that
+    /// was opened with one connection.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Unavailable`] when the database is a SQLite file, or when a node cannot be reached.
+    pub fn other_connections(&self) -> StoreResult<usize> {
+        let pools = match &self.pools {
+            Pools::Sqlite { .. } => return Err(unavailable("a SQLite file has no list of its connections")),
+            Pools::Postgres { pool, cluster: None } => vec![pool.clone()],
+            Pools::Postgres { cluster: Some(cluster), .. } => cluster.pools(),
+        };
+        // Each pool has opened one connection, and it is in use here.
+        let mut links = pools.iter().map(take).collect::<Result<Vec<_>, _>>()?;
+        let mut others = BTreeSet::new();
+        let mut own = BTreeSet::new();
+        for link in &mut links {
+            let found = connections(&mut link.connection).map_err(|error| StatementError::of("pg_stat_activity", &error))?;
+            for Backend { pid, is_own } in found {
+                if is_own {
+                    own.insert(pid)
+                } else {
+                    others.insert(pid)
+                };
+            }
+        }
+        Ok(others.difference(&own).count())
     }
 
     /// Returns the pool of the node of a shard, and the node.
@@ -261,7 +313,7 @@ impl Database {
         work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
     ) -> Result<(), StatementError> {
         node.require()?;
-        node.noted(on_postgres(node.pool(), access, &self.terms, work))
+        node.noted(on_postgres(node.pool(), access, &self.cache, work))
     }
 
     fn attempt(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> Result<(), StatementError> {
@@ -272,21 +324,21 @@ impl Database {
             // A plain BEGIN takes the read lock at the first read, and the upgrade to a write lock can fail.
             (Pools::Sqlite { writer, checkpoints, file, .. }, Access::Write) => {
                 checkpoints.let_through();
-                let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.terms, work);
+                let done = run_on(writer, "BEGIN IMMEDIATE", |c| Connection::Sqlite(c), &self.cache, work);
                 checkpoints.written();
                 file.note(&done);
                 // After this check the work may be acknowledged. A file that was replaced during the transaction does not
                 // contain the work.
                 done.and_then(|()| file.check_content())
             }
-            (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.terms, work),
+            (Pools::Sqlite { readers, .. }, Access::Glance) => glance_on(readers, |c| Connection::Sqlite(c), &self.cache, work),
             (Pools::Sqlite { readers, .. }, Access::Read) => {
-                run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), &self.terms, work)
+                run_on(readers, "BEGIN DEFERRED", |c| Connection::Sqlite(c), &self.cache, work)
             }
-            (Pools::Postgres { pool, cluster: None }, access) => on_postgres(pool, access, &self.terms, work),
+            (Pools::Postgres { pool, cluster: None }, access) => on_postgres(pool, access, &self.cache, work),
             (Pools::Postgres { cluster: Some(cluster), .. }, access) => {
                 cluster.refresh();
-                cluster.on_any_node(&mut |pool| on_postgres(pool, access, &self.terms, work))
+                cluster.on_any_node(&mut |pool| on_postgres(pool, access, &self.cache, work))
             }
         }
     }
@@ -296,15 +348,15 @@ impl Database {
 fn on_postgres(
     pool: &PgPool,
     access: Access,
-    terms: &TermsCache,
+    cache: &StoreCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
 ) -> Result<(), StatementError> {
     let begin = match access {
-        Access::Glance => return glance_on(pool, |c| Connection::Postgres(c), terms, work),
+        Access::Glance => return glance_on(pool, |c| Connection::Postgres(c), cache, work),
         Access::Write => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
         Access::Read => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     };
-    run_on(pool, begin, |c| Connection::Postgres(c), terms, work)
+    run_on(pool, begin, |c| Connection::Postgres(c), cache, work)
 }
 
 impl Store for Database {
@@ -370,6 +422,7 @@ impl Store for Database {
         let checked = match &self.pools {
             Pools::Sqlite { readers, writer, file, .. } => {
                 file.check_content()?;
+                file.check_structure()?;
                 file.check_writing(writer).map_err(unavailable)?;
                 // The connection for writing can be busy for long; its pragmas were checked when it was opened.
                 take(readers)?.connection_checked(check_pragmas)
@@ -417,9 +470,50 @@ impl Store for Database {
     }
 }
 
+/// Checks that a file may be opened: no restore of it was interrupted, and no log is left without the file. SQLite would delete
+/// such a log, or apply it to another file at the same path.
+fn require_whole(path: &Path) -> Result<(), String> {
+    let marker = beside(path, RESTORING);
+    if marker.symlink_metadata().is_ok() {
+        let (file, marker) = (path.display(), marker.display());
+        return Err(format!("a restore of {file} was interrupted ({marker} exists): run `usage-billing restore FILE` again"));
+    }
+    let log = beside(path, "-wal");
+    let has_content = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    if !has_content(path) && has_content(&log) {
+        let (file, log) = (path.display(), log.display());
+        return Err(format!(
+            "{file} is missing or empty, but {log} is not: move the database file back, or run `usage-billing restore FILE`"
+        ));
+    }
+    Ok(())
+}
+
+/// Checks the structure of a file whose last server was killed. A large file is checked on a thread, which reports the result
+/// to [`DatabaseFile::check_structure`].
+fn check_after_unclean_end(
+    file: &Arc<DatabaseFile>,
+    manager: &SqliteManager,
+    connection: &mut SqliteConnection,
+) -> Result<(), ConnectError> {
+    let size = file.size().map_err(|error| ConnectError(error.to_string()))?;
+    if size < CHECKED_IN_ADVANCE_BYTES {
+        return quick_check(connection);
+    }
+    tracing::info!(bytes = size, "the last server of the database file was killed: the file is checked while the server runs");
+    let (file, manager) = (Arc::clone(file), manager.clone());
+    let thread = std::thread::Builder::new().name("quick-check".to_owned()).spawn(move || {
+        match manager.bare().and_then(|mut connection| quick_check(&mut connection)) {
+            Ok(()) => tracing::info!("the structure of the database file is sound"),
+            Err(error) => file.note_malformed(error.to_string()),
+        }
+    });
+    thread.map(drop).map_err(|error| ConnectError(format!("cannot start a thread: {error}")))
+}
+
 /// Takes the server's lock on a database file. It is an operating system lock on a separate file and ends with the
 /// process. A lock on the database file itself would be wrong: closing that file releases SQLite's own locks.
-fn take_turn(path: &Path) -> Result<File, String> {
+pub(crate) fn take_turn(path: &Path) -> Result<File, String> {
     let turn = beside(path, "-server");
     let failed = |error: io::Error| format!("{}: {error}", turn.display());
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&turn).map_err(failed)?;
@@ -467,7 +561,7 @@ fn run_on<M, C>(
     pool: &Pool<M>,
     begin: &str,
     connection: impl FnOnce(&mut C) -> Connection<'_>,
-    terms: &TermsCache,
+    cache: &StoreCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
 ) -> Result<(), StatementError>
 where
@@ -476,7 +570,7 @@ where
 {
     let mut link = begin_on(pool, begin)?;
     let shards = link.shards.clone();
-    let mut tx = Transaction::new(connection(&mut link.connection), terms, shards);
+    let mut tx = Transaction::new(connection(&mut link.connection), cache, shards);
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
     let failure = tx.into_failure();
@@ -509,7 +603,7 @@ where
 fn glance_on<M, C>(
     pool: &Pool<M>,
     connection: impl Fn(&mut C) -> Connection<'_>,
-    terms: &TermsCache,
+    cache: &StoreCache,
     work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>,
 ) -> Result<(), StatementError>
 where
@@ -519,7 +613,7 @@ where
     loop {
         let mut link = take(pool)?;
         let shards = link.shards.clone();
-        let mut tx = Transaction::new(connection(&mut link.connection), terms, shards);
+        let mut tx = Transaction::new(connection(&mut link.connection), cache, shards);
         // Commit and rollback are the same here, because nothing was written.
         let (Ok(()) | Err(RollBack)) = work(&mut tx);
         let Some(failure) = tx.into_failure() else { return Ok(()) };

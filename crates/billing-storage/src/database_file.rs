@@ -17,9 +17,11 @@ use billing_domain::ports::DiskUse;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
+use diesel::sqlite::SqliteConnection;
 
 use crate::connect::{ConnectError, SqlitePool};
 use crate::failure::StatementError;
+use crate::log_watch::{LogError, LogWatch};
 
 /// The time that a write test waits for other writers. Their own results show whether the file is writable.
 const TRIAL_WAIT: Duration = Duration::from_secs(1);
@@ -34,12 +36,18 @@ const HEADER_PAUSE: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     path: PathBuf,
+    /// The path without symbolic links. SQLite puts the log there.
+    real_path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
     /// The largest size seen, in bytes. The file never shrinks, because no connection of the program runs `VACUUM`.
     size: AtomicU64,
     /// The content, if a server uses the file.
     watch: Option<Watch>,
+    /// The write-ahead log, if a server uses the file. It is set when the file has its tables.
+    log: OnceLock<LogWatch>,
+    /// The reason why the structure of the file is malformed. It stays until the process ends.
+    malformed: OnceLock<String>,
     /// The reason why the content is not the program's any more. It stays until the process ends.
     damage: OnceLock<&'static str>,
     /// Whether a write failed and none has succeeded since.
@@ -56,21 +64,31 @@ impl DatabaseFile {
         let watch = if to_serve { Some(Watch::open(&path)?) } else { None };
         Ok(Self {
             identity: identity(&std::fs::metadata(&path)?),
+            real_path: real_path(&path)?,
             path,
             size: AtomicU64::new(0),
             watch,
+            log: OnceLock::new(),
+            malformed: OnceLock::new(),
             damage: OnceLock::new(),
             is_failing: AtomicBool::new(false),
         })
     }
 
-    /// Checks that the path still names the opened file, and that the file is not shorter than before. Data written to a
-    /// deleted file is lost when the process ends, and a process that opens the path anew gets another file.
+    /// Checks that the path still names the opened file, that the file is not shorter than before, and that its log is in
+    /// place. Data written to a deleted file is lost when the process ends, and a process that opens the path anew gets
+    /// another file.
     ///
     /// # Errors
-    /// Returns an error when the file was moved, deleted, replaced or truncated. A file that was moved back is used again.
-    /// A truncated file is not.
+    /// Returns an error when a file was moved, deleted or replaced, or when the database file was truncated. A file that was
+    /// moved back is used again. A truncated file is not.
     pub(crate) fn check(&self) -> Result<(), StatementError> {
+        self.check_place()?;
+        self.check_log(LogWatch::check_places)
+    }
+
+    /// Does the same without the log.
+    fn check_place(&self) -> Result<(), StatementError> {
         if self.damage.get().is_some() {
             return Err(StatementError::Replaced);
         }
@@ -90,12 +108,40 @@ impl DatabaseFile {
         Ok(())
     }
 
-    /// Checks the file as [`check`](Self::check), and that no other program has overwritten it. It costs two system calls.
+    /// Checks the file as [`check`](Self::check), that no other program has overwritten it, and that its log has every
+    /// committed page. It costs seven system calls.
     ///
     /// # Errors
-    /// Returns an error when the file was moved, deleted, replaced, truncated or overwritten.
+    /// Returns an error when the file or its log was moved, deleted, replaced, truncated or overwritten.
     pub(crate) fn check_content(&self) -> Result<(), StatementError> {
         self.check()?;
+        self.check_header()?;
+        self.check_log(LogWatch::check_content)
+    }
+
+    /// Does the same before the log is moved into the file for the last time. A log that was only removed or renamed is
+    /// complete: the connections have it open.
+    ///
+    /// # Errors
+    /// Returns an error when the log must not be moved into the file.
+    pub(crate) fn check_before_closing(&self) -> Result<(), StatementError> {
+        self.check_place()?;
+        self.check_header()?;
+        self.check_log(LogWatch::check_place_of_index)?;
+        self.check_log(LogWatch::check_content)
+    }
+
+    fn check_log(&self, check: impl FnOnce(&LogWatch) -> Result<(), LogError>) -> Result<(), StatementError> {
+        match self.log.get().map_or(Ok(()), check) {
+            Ok(()) => Ok(()),
+            Err(LogError::Lacks(what)) => Err(self.damaged(what)),
+            Err(error @ (LogError::Misplaced(_) | LogError::Unreadable(..))) => {
+                Err(StatementError::Unavailable { reason: error.to_string(), lost: false })
+            }
+        }
+    }
+
+    fn check_header(&self) -> Result<(), StatementError> {
         match self.watch.as_ref().map_or(Ok(()), Watch::look) {
             Ok(()) => Ok(()),
             Err(HeaderError::Unreadable(error)) => {
@@ -113,7 +159,7 @@ impl DatabaseFile {
                 file = %self.path.display(),
                 reason = what,
                 "the database file was replaced or truncated while the server runs, so nothing is read or written any more: \
-                 stop the server, restore a backup, and delete the -wal and -shm files"
+                 stop the server, and run `usage-billing restore` with a backup"
             );
         }
         StatementError::Replaced
@@ -124,16 +170,77 @@ impl DatabaseFile {
         self.watch.as_ref().map(|_| random_mark())
     }
 
-    /// Begins to check the content of the file, which the server has marked.
+    /// Begins to check the content of the file, which the server has marked, and of its log. The connection must have read
+    /// the file, and is not used otherwise.
     ///
     /// # Errors
-    /// Returns an error when the file has no header of SQLite.
-    pub(crate) fn begin_watch(&self, mark: u32) -> Result<(), StatementError> {
+    /// Returns an error when the file has no header of SQLite, or when the log cannot be read.
+    pub(crate) fn begin_watch(&self, mark: u32, connection: SqliteConnection) -> Result<(), StatementError> {
         let begun = self.watch.as_ref().map_or(Ok(()), |watch| watch.begin(mark));
         begun.map_err(|error| {
             let reason = format!("cannot read the header of {}: {error}", self.path.display());
             StatementError::Unavailable { reason, lost: false }
-        })
+        })?;
+        let log = LogWatch::begin(&self.real_path, connection);
+        let log = log.map_err(|error| StatementError::Unavailable { reason: error.to_string(), lost: false })?;
+        // A second migration in the same process watches the same files.
+        let _ = self.log.set(log);
+        Ok(())
+    }
+
+    /// Ends the checks of the mark, which the server is about to remove. Returns whether it had one.
+    pub(crate) fn end_watch(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::end)
+    }
+
+    /// Returns whether the last server of the file stopped without moving its log into the file, or was killed. A server
+    /// marks the file while it runs.
+    ///
+    /// # Errors
+    /// Returns the errors of the operating system.
+    pub(crate) fn has_unclean_end(&self) -> io::Result<bool> {
+        let has_log = std::fs::metadata(beside(&self.real_path, "-wal")).is_ok_and(|log| log.len() > 0);
+        let has_mark = match self.watch.as_ref().map(Watch::read) {
+            // A new file has no header yet. SQLite reports other files.
+            None | Some(Err(HeaderError::Differs(_))) => false,
+            Some(Ok(header)) => header.mark != NO_MARK,
+            Some(Err(HeaderError::Unreadable(error))) => return Err(error),
+        };
+        Ok(has_log || has_mark)
+    }
+
+    /// Returns the size of the file and its log.
+    ///
+    /// # Errors
+    /// Returns the errors of the operating system.
+    pub(crate) fn size(&self) -> io::Result<u64> {
+        let DiskUse { database, log, .. } = self.disk_use()?;
+        Ok(database.saturating_add(log))
+    }
+
+    /// Records that the structure of the file is malformed.
+    pub(crate) fn note_malformed(&self, reason: String) {
+        tracing::error!(
+            file = %self.path.display(),
+            reason,
+            "the database file is malformed, so the server is not ready any more: stop the server, and run `usage-billing \
+             restore` with a backup"
+        );
+        let _ = self.malformed.set(reason);
+    }
+
+    /// Checks that the file is not known to be malformed.
+    ///
+    /// # Errors
+    /// Returns the reason.
+    pub(crate) fn check_structure(&self) -> Result<(), StatementError> {
+        match self.malformed.get() {
+            None => Ok(()),
+            Some(found) => {
+                let reason = format!("the database file is malformed: {found}: restore a backup with the server stopped");
+                Err(StatementError::Unavailable { reason, lost: false })
+            }
+        }
     }
 
     /// Records the result of a write.
@@ -181,7 +288,7 @@ impl DatabaseFile {
         Ok(DiskUse {
             database: std::fs::metadata(&self.path)?.len(),
             // The log does not exist before the first write.
-            log: std::fs::metadata(beside(&self.path, "-wal")).map_or(0, |log| log.len()),
+            log: std::fs::metadata(beside(&self.real_path, "-wal")).map_or(0, |log| log.len()),
             free: disk.f_bavail.saturating_mul(disk.f_frsize),
         })
     }
@@ -200,7 +307,19 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
+/// Returns the absolute path of a file without symbolic links. The file may be missing.
+///
+/// # Errors
+/// Returns the errors of the operating system.
+pub(crate) fn real_path(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => std::path::absolute(path),
+        resolved => resolved,
+    }
+}
+
+/// Returns the device and the inode of a file.
+pub(crate) fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
@@ -325,6 +444,11 @@ impl Watch {
         Ok(())
     }
 
+    /// Ends the comparisons. Returns whether they had begun.
+    fn end(&self) -> bool {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
+    }
+
     /// Compares the header with the last accepted one.
     fn look(&self) -> Result<(), HeaderError> {
         // The lock puts the reads of several threads in an order, so that an older read is not compared with a newer one.
@@ -343,12 +467,15 @@ impl Watch {
     }
 }
 
-/// Returns a random mark. It is not 0, which is the mark of a file that no server has used.
+/// The mark of a file that no server uses.
+const NO_MARK: u32 = 0;
+
+/// Returns a random mark.
 fn random_mark() -> u32 {
     // This is the standard library's only source of randomness, and sufficient to tell two starts apart.
     let [_, _, _, _, a, b, c, d] = std::hash::RandomState::new().build_hasher().finish().to_be_bytes();
     // SQLite reads the number as signed.
-    (u32::from_be_bytes([a, b, c, d]) >> 1).max(1)
+    (u32::from_be_bytes([a, b, c, d]) >> 1).max(NO_MARK + 1)
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ pub(crate) fn unavailable(reason: impl Into<Box<dyn std::error::Error + Send + S
 }
 
 /// Returns an error's message with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 

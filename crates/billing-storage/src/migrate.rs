@@ -1,6 +1,6 @@
 //! Migrations: embedded in the binary, run under a lock of their own, all or none.
 
-use billing_domain::ports::{StoreError, StoreResult};
+use billing_domain::ports::{Access, StoreError, StoreResult, transact};
 use diesel::connection::{Connection as _, SimpleConnection as _};
 use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::PgConnection;
@@ -72,6 +72,17 @@ fn alone_on<T>(
     })
 }
 
+/// Applies all pending migrations to a file that nobody else uses.
+///
+/// # Errors
+/// Returns [`StoreError::Unavailable`] with the reason.
+pub(crate) fn migrate_file(connection: &mut SqliteConnection) -> StoreResult<()> {
+    let migrated: Result<(), StepError> = connection.immediate_transaction(|connection| {
+        connection.run_pending_migrations(Borrowed(&SQLITE)).map(drop).map_err(StepError::Migration)
+    });
+    Ok(migrated?)
+}
+
 impl Database {
     /// Applies all pending migrations or none. Servers that start at the same time wait for each other. From now on, a server
     /// notices when another program overwrites its SQLite file.
@@ -81,6 +92,8 @@ impl Database {
     pub fn migrate(&self) -> StoreResult<Vec<String>> {
         let applied = self.apply_migrations()?;
         self.begin_watch()?;
+        // From now on, no event needs a statement for it.
+        transact(self, Access::Glance, |tx| tx.epoch())?;
         Ok(applied)
     }
 

@@ -38,11 +38,7 @@ struct Version {
 /// Rejects a SQLite file with the tables of another program, of a development version or of a newer release. A file
 /// belongs to one program.
 pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
-    let held: TablesPresent = diesel::sql_query(
-        "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
-    )
-    .get_result(connection)?;
-    match held {
+    match tables_present(connection)? {
         TablesPresent { migrations: true, .. } => {
             let versions: Vec<Version> = diesel::sql_query(VERSIONS).load(connection)?;
             check_versions::<Sqlite>(&SQLITE, versions)
@@ -52,6 +48,18 @@ pub(crate) fn check_sqlite(connection: &mut SqliteConnection) -> Result<(), Conn
         }
         TablesPresent { .. } => Ok(()),
     }
+}
+
+/// Returns whether a SQLite file has the tables of this program.
+pub(crate) fn has_tables(connection: &mut SqliteConnection) -> Result<bool, ConnectError> {
+    Ok(tables_present(connection)?.migrations)
+}
+
+fn tables_present(connection: &mut SqliteConnection) -> QueryResult<TablesPresent> {
+    diesel::sql_query(
+        "SELECT count(*) > 0 AS tables, coalesce(max(name = '__diesel_schema_migrations'), 0) AS migrations FROM sqlite_master",
+    )
+    .get_result(connection)
 }
 
 /// Rejects a PostgreSQL schema of a development version or of a newer release, or with another program's migrations.

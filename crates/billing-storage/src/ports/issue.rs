@@ -120,7 +120,7 @@ impl Transaction<'_> {
 }
 
 /// Returns the hash of a document's content and everything issued before it: `sha256(previous hash ‖ content)`.
-pub(super) fn chained(previous: &[u8], content: &JsonText) -> [u8; 32] {
+pub(crate) fn chained(previous: &[u8], content: &JsonText) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(previous);
     hash.update(content.0.as_bytes());

@@ -49,6 +49,7 @@ use billing_domain::ports::{StoreError, StoreResult};
 use billing_domain::refs::OrganizationId;
 use uuid::Uuid;
 
+pub(crate) use self::issue::chained;
 pub(crate) use self::numbers::SeriesKey;
 pub(crate) use self::update_lists::id_of;
 use crate::row::{Cell, Row};

@@ -8,6 +8,7 @@ mod latest_instant;
 mod migrations;
 mod opening;
 mod replaced;
+mod restore;
 mod rows;
 mod seals;
 mod support;

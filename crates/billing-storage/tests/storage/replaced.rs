@@ -1,8 +1,11 @@
-//! A SQLite file that another program truncates, overwrites, replaces or removes while a server uses it.
+//! A SQLite file or its log that another program truncates, overwrites, replaces or removes while a server uses it, and the
+//! check of the file after a server was killed.
 
 use std::path::{Path, PathBuf};
 
-use billing_domain::ports::{Access, DatabaseReplaced, Store as _, StoreError, StoreResult};
+use billing_domain::calendar::Timestamp;
+use billing_domain::notification::epoch::{Epoch, Restore};
+use billing_domain::ports::{Access, DatabaseReplaced, Store, StoreError, StoreResult, transact};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, SqliteConnection};
@@ -36,6 +39,16 @@ impl Served {
 
     fn write(&self) -> StoreResult<()> {
         self.database.run(Access::Write, &mut |_| Ok(()))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.beside("usage.sqlite3-wal")
+    }
+
+    /// Commits a row.
+    fn commit(&self, number: u64) -> StoreResult<()> {
+        let row = Restore { epoch: Epoch::new(number), restored_to: Timestamp::UNIX_EPOCH };
+        transact::<_, StoreError>(&self.database, Access::Write, |tx| tx.insert_restore(&row))
     }
 
     fn read(&self) -> StoreResult<()> {
@@ -157,6 +170,192 @@ fn a_file_that_is_removed_or_renamed_over_is_not_used_until_it_is_back() {
     std::fs::rename(&elsewhere, served.file()).expect("the file is back");
     served.write().expect("a write to the original file");
     served.database.ready().expect("ready");
+}
+
+fn truncate(file: &Path, size: u64) {
+    std::fs::OpenOptions::new().write(true).open(file).expect("the file").set_len(size).expect("a shorter file");
+}
+
+/// Returns the numbers of the rows in a file that no server uses.
+fn committed(file: &Path) -> Vec<u64> {
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display())).expect("an address");
+    let database = Database::open(&url, OPTIONS).expect("the database opens");
+    let rows = transact::<_, StoreError>(&database, Access::Read, |tx| tx.restores()).expect("rows");
+    rows.iter().map(|row| row.epoch.number()).collect()
+}
+
+#[test]
+fn a_truncated_log_is_not_used_any_more() {
+    let cases: [(&str, NewSize); 4] =
+        [("empty", |_| 0), ("its header", |_| 32), ("half", |size| size / 2), ("a byte less", |size| size - 1)];
+    for (case, cut) in cases {
+        let served = Served::new();
+        served.commit(1).expect("a row");
+        truncate(&served.log(), cut(std::fs::metadata(served.log()).expect("the log").len()));
+        served.expect_replaced(case);
+    }
+}
+
+#[test]
+fn a_log_that_is_truncated_during_a_transaction_acknowledges_nothing_although_it_grows_again() {
+    let cases: [(&str, NewSize); 2] = [("empty", |_| 0), ("half", |size| size / 2)];
+    for (case, cut) in cases {
+        let served = Served::new();
+        served.commit(1).expect("a row");
+        let before = std::fs::metadata(served.log()).expect("the log").len();
+        let row = Restore { epoch: Epoch::new(2), restored_to: Timestamp::UNIX_EPOCH };
+        let answer = transact::<_, StoreError>(&served.database, Access::Write, |tx| {
+            truncate(&served.log(), cut(before));
+            tx.insert_restore(&row)
+        });
+        assert!(std::fs::metadata(served.log()).expect("the log").len() > before, "{case}: SQLite writes behind the hole");
+        let Err(StoreError::Unavailable(reason)) = answer else { panic!("{case}: {answer:?}") };
+        assert!(reason.is::<DatabaseReplaced>(), "{case}: {reason}");
+        served.expect_replaced(case);
+    }
+}
+
+#[test]
+fn a_log_that_is_overwritten_with_another_one_is_noticed() {
+    let served = Served::new();
+    let copy = served.beside("copy");
+    std::fs::copy(served.log(), &copy).expect("a copy");
+    let mut beside = SqliteConnection::establish(served.file().to_str().expect("UTF-8")).expect("the file");
+    // The log begins anew.
+    beside.batch_execute("PRAGMA busy_timeout = 20000; PRAGMA wal_checkpoint(RESTART)").expect("a checkpoint");
+    served.commit(1).expect("a row");
+    std::fs::copy(&copy, served.log()).expect("the earlier content");
+    served.expect_replaced("an earlier log");
+}
+
+#[test]
+fn a_log_that_is_removed_or_renamed_over_is_not_used_until_it_is_back() {
+    for name in ["usage.sqlite3-wal", "usage.sqlite3-shm"] {
+        let served = Served::new();
+        served.commit(1).expect("a row");
+        let (file, elsewhere, copy) = (served.beside(name), served.beside("elsewhere"), served.beside("copy"));
+        std::fs::copy(&file, &copy).expect("a copy");
+        std::fs::rename(&file, &elsewhere).expect("the file is moved");
+        served.expect_missing(name);
+        std::fs::rename(&copy, &file).expect("another file");
+        served.expect_missing(name);
+        std::fs::rename(&elsewhere, &file).expect("the file is back");
+        served.commit(2).expect("a row");
+        served.database.ready().expect("ready");
+    }
+}
+
+#[test]
+fn a_server_whose_log_was_deleted_moves_it_into_the_file_when_it_stops() {
+    let served = Served::new();
+    served.commit(1).expect("a row");
+    std::fs::remove_file(served.log()).expect("the log is deleted");
+    served.expect_missing("deleted");
+    served.database.close().expect("everything is in the file");
+    let Served { database, directory } = served;
+    drop(database);
+    assert_eq!(committed(&directory.path().join("usage.sqlite3")), [1]);
+}
+
+#[test]
+fn a_log_that_sqlite_shortens_itself_is_used_on() {
+    let served = Served::new();
+    let mut beside = SqliteConnection::establish(served.file().to_str().expect("UTF-8")).expect("the file");
+    beside.batch_execute("PRAGMA busy_timeout = 20000").expect("a timeout");
+    for number in 1..5 {
+        served.commit(number).expect("a row");
+        beside.batch_execute("PRAGMA wal_checkpoint(TRUNCATE)").expect("a checkpoint");
+        assert_eq!(std::fs::metadata(served.log()).expect("the log").len(), 0);
+        served.database.ready().expect("ready");
+    }
+}
+
+#[test]
+fn a_file_behind_a_symbolic_link_is_served() {
+    let directory = TempDir::new().expect("a directory");
+    let elsewhere = directory.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).expect("a directory");
+    let (file, link) = (elsewhere.join("usage.sqlite3"), directory.path().join("link.sqlite3"));
+    std::fs::write(&file, "").expect("a file");
+    std::os::unix::fs::symlink(&file, &link).expect("a link");
+    let database = serve(&link);
+    let served = Served { database, directory };
+    served.commit(1).expect("a row");
+    truncate(&elsewhere.join("usage.sqlite3-wal"), 0);
+    assert!(matches!(served.commit(2), Err(StoreError::Unavailable(_))));
+}
+
+/// The offset of the mark of a server in the header of a file.
+const MARK: u64 = 60;
+/// The size from which a file is checked while the server runs, and more.
+const LARGE: u64 = 257 * 1024 * 1024;
+
+/// Creates a file without a log and with a malformed page, and with the mark of a server that was killed if `is_unclean`.
+fn malformed(directory: &Path, is_unclean: bool) -> PathBuf {
+    use std::os::unix::fs::FileExt as _;
+    let file = directory.join("usage.sqlite3");
+    let database = serve(&file);
+    database.close().expect("everything is in the file");
+    drop(database);
+    let write = |bytes: &[u8], at| {
+        let opened = std::fs::OpenOptions::new().write(true).open(&file).expect("the file");
+        opened.write_all_at(bytes, at).expect("other content");
+    };
+    let size = std::fs::metadata(&file).expect("the file").len();
+    write(&[0xff; 4096], size - 4096);
+    if is_unclean {
+        write(&7_u32.to_be_bytes(), MARK);
+    }
+    file
+}
+
+fn try_to_serve(file: &Path) -> Result<Database, String> {
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display())).expect("an address");
+    Database::open(&url, DatabaseOptions { to_serve: true, ..OPTIONS }).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_malformed_file_is_not_served_after_its_server_was_killed() {
+    let directory = TempDir::new().expect("a directory");
+    let file = malformed(directory.path(), true);
+    let refused = try_to_serve(&file).expect_err("malformed");
+    assert!(refused.contains("quick_check"), "{refused}");
+    // A file that a server has closed is not read as a whole at the next start.
+    let directory = TempDir::new().expect("a directory");
+    try_to_serve(&malformed(directory.path(), false)).expect("it is not checked");
+}
+
+#[test]
+fn a_large_file_is_checked_while_the_server_runs() {
+    let directory = TempDir::new().expect("a directory");
+    let file = malformed(directory.path(), true);
+    truncate(&file, LARGE);
+    let database = try_to_serve(&file).expect("it is checked later");
+    let began = std::time::Instant::now();
+    let reason = loop {
+        match database.ready() {
+            Err(StoreError::Unavailable(reason)) => break reason.to_string(),
+            _ => assert!(began.elapsed().as_secs() < 60, "the check does not end"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    };
+    assert!(reason.contains("the database file is malformed"), "{reason}");
+}
+
+#[test]
+fn a_log_without_its_file_is_kept() {
+    let directory = TempDir::new().expect("a directory");
+    let (file, log) = (directory.path().join("usage.sqlite3"), directory.path().join("usage.sqlite3-wal"));
+    std::fs::write(&log, "content").expect("a log");
+    let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display())).expect("an address");
+    for create in [false, true] {
+        if create {
+            std::fs::write(&file, "").expect("an empty file");
+        }
+        let refused = Database::open(&url, OPTIONS).expect_err("a log without its file").to_string();
+        assert!(refused.contains("is missing or empty"), "{refused}");
+        assert_eq!(std::fs::read(&log).expect("the log"), b"content");
+    }
 }
 
 #[test]
