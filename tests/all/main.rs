@@ -13,6 +13,7 @@ mod exact_numbers;
 mod hanging_webhooks;
 mod kill;
 mod kill_corrections;
+mod kill_restore;
 mod kill_webhooks;
 mod overload;
 mod packaging;

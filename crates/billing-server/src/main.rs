@@ -13,6 +13,7 @@ mod import;
 mod keys;
 mod listen;
 mod report;
+mod restore;
 mod sample;
 mod scheduler;
 mod secrets;
@@ -78,6 +79,8 @@ fn run(cli: Cli) -> CommandResult<()> {
         Some(Command::Secret { command }) => secrets::secrets(command),
         Some(Command::Verify(settings)) => verify(&settings),
         Some(Command::Backup(settings)) => backup::back_up(&settings),
+        Some(Command::Restore(settings)) => restore::restore(&settings),
+        Some(Command::Restored(settings)) => restore::restored(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_http::openapi_json()),

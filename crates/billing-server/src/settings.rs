@@ -83,6 +83,11 @@ pub(crate) enum Command {
     Verify(VerifySettings),
     /// Backs up a SQLite database to a new file, also while a server runs.
     Backup(BackupSettings),
+    /// Replaces the SQLite database by a backup, which is checked first. The former database keeps its content under another
+    /// name. Stop the server before.
+    Restore(RestoreSettings),
+    /// Tells a PostgreSQL database that it was restored from a backup by other tools. Stop all servers before.
+    Restored(RestoredSettings),
     /// Imports usage events from a file. Repeated runs create no duplicates. Exits with 1 if any line is rejected.
     Import(ImportSettings),
     /// Writes usage events as a table.
@@ -625,6 +630,21 @@ pub(crate) struct BackupSettings {
     /// New file, readable only by its owner. An existing file is rejected.
     pub(crate) file: PathBuf,
 
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreSettings {
+    /// Backup: a SQLite file. If a `-wal` file is beside it, its content is restored too.
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoredSettings {
     #[command(flatten)]
     pub(crate) store: StoreSettings,
 }
