@@ -28,7 +28,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 14] = [
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 59] = [
+const EVERYWHERE: [(&str, &str); 60] = [
     ("FROM (VALUES ($1)) k CROSS JOIN contracts t", NAMES),
     ("FROM (VALUES ($1)) k CROSS JOIN documents t", NAMES),
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
