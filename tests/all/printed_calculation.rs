@@ -17,7 +17,7 @@ enum Row {
     Days(i128, i128),
     /// The amount that a minimum, a maximum or a minimum fee gives.
     Limit(i128),
-    /// The price now, what is billed already, and the difference.
+    /// The price now, what other documents bill, and the difference.
     Previously(i128, i128, i128),
     /// A row that explains a quantity.
     Quantity,
@@ -93,8 +93,10 @@ fn parse(row: &str) -> Result<Option<Row>, String> {
     let amount = exact(amount).ok_or_else(|| format!("{row:?} has no amount"))?;
     let differs = |given: i128| Err(format!("{row:?} gives {given}"));
     if let Some(fee) = what.strip_prefix("minimum fee ") {
+        // The lines that don't count explain the amount that counts.
+        let fee = fee.split_once("; not counted: ").map_or(fee, |(fee, _)| fee);
         let parts: Vec<&str> = fee.split(", ").collect();
-        let billed = parts.last().and_then(|billed| exact(billed.strip_suffix(" billed")?));
+        let billed = parts.last().and_then(|last| exact(last.strip_suffix(" billed").or_else(|| last.strip_prefix("counted "))?));
         let given = limit(&parts).zip(billed).map(|(fee, billed)| (fee - billed).max(0));
         return if given == Some(amount) { Ok(Some(Row::Limit(amount))) } else { differs(given.unwrap_or(-1)) };
     }
@@ -152,11 +154,20 @@ fn days(text: &str) -> Option<(i128, i128)> {
     Some((days.parse().ok()?, of.parse().ok()?))
 }
 
-/// Parses `60.00, billed on UB-INV-1: 49.00, difference 11.00`.
+/// Parses `60.00, billed on UB-INV-1: 49.00, on documents not issued yet: -10.00, difference 21.00`, of which the issued documents or
+/// the others may be absent.
 fn previously(text: &str) -> Option<Row> {
-    let (now, rest) = text.split_once(", billed ")?;
-    let (billed, difference) = rest.rsplit_once(", difference ")?;
-    Some(Row::Previously(exact(now)?, exact(billed.rsplit_once(": ")?.1)?, exact(difference)?))
+    let (text, difference) = text.rsplit_once(", difference ")?;
+    let amount = |part: &str| exact(part.rsplit_once(": ")?.1);
+    let (text, unissued) = match text.split_once(", on documents not issued yet") {
+        Some((text, unissued)) => (text, amount(unissued)?),
+        None => (text, 0),
+    };
+    let (now, billed) = match text.split_once(", billed ") {
+        Some((now, billed)) => (now, amount(billed)?),
+        None => (text, 0),
+    };
+    Some(Row::Previously(exact(now)?, billed + unissued, exact(difference)?))
 }
 
 /// Checks `273,677 calls, 10,000 included, 263,677 billed`: what is used or prepaid, less what is included, is billed.
@@ -208,6 +219,11 @@ fn what_the_printed_factors_dont_give_is_found() {
     check("Calls", "Calls 15 calls 1.00", &["15 calls, 10 included, 5 billed", "5 × 0.20 = 1.00"]);
     check("Seats", "Seats 5 48.00", &["5 × 12.00 = 60.00", "24 of 30 days"]);
     check("Late", "Late 60 calls 11.00", &["60 × 1.00 = 60.00", "now 60.00, billed on UB-INV-1: 49.00, difference 11.00"]);
+    let open = "now 60.00, billed on UB-INV-1, UB-INV-2: 49.00, on documents not issued yet: -10.00, difference 21.00";
+    check("Open", "Open 60 calls 21.00", &["60 × 1.00 = 60.00", open]);
+    let draft = "now 60.00, on documents not issued yet: 10.00, difference 50.00";
+    check("Draft", "Draft 60 calls 50.00", &["60 × 1.00 = 60.00", draft]);
+    check("Fee", "Fee 11.00", &["minimum fee 100.00, counted 89.00; not counted: Set-up, once 250.00 = 11.00"]);
     check("Least", "Least 2 50.00", &["2 × 12.00 = 24.00", "minimum 50.00"]);
     check("Paid", "Paid 2 40.00", &["2.9% of 1,000.00 + 12 × 0.30 = 32.60", "minimum 50.00, 24 of 30 days = 40.00"]);
     let wrong: [(&str, &str, &[&str]); 6] = [
