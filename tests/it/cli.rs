@@ -6,7 +6,7 @@ use std::process::Command;
 use acceptance::documentation::sample_calls;
 use acceptance::server::ADMIN_PASSWORD;
 use acceptance::when::Day;
-use acceptance::{Client, Database, Server, binary, catalog, on_both_databases};
+use acceptance::{Client, Clock, Database, Server, binary, catalog, on_both_databases};
 use serde_json::{Value, json};
 
 #[test]
@@ -25,6 +25,16 @@ fn a_file_has_one_server_at_a_time() {
     // A killed server leaves no lock behind.
     server.kill_9();
     Server::start(&database);
+}
+
+/// Under libfaketime, an allocator that starts with the first allocation of any library reads a clock that is not ready.
+#[test]
+fn the_binary_starts_under_a_library_that_replaces_its_clock() {
+    let clock = Clock::at("2027-01-01T00:00:00Z");
+    let environment = clock.environment();
+    let environment: Vec<(&str, &str)> = environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let outcome = binary::run(&["--version"], &environment);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
 on_both_databases!(

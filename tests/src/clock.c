@@ -25,8 +25,16 @@ static int64_t seconds(void) {
     return *(volatile int64_t *)at;
 }
 
+/* Tools such as libfaketime look up functions that the C library may lack, before the program begins and when it first reads the
+   clock. The message about such a function is allocated, and freed by the next one, so the program's allocator must work by then, or not
+   be asked. */
+__attribute__((constructor)) static void look_up_what_is_missing(void) {
+    for (int i = 0; i < 3; i++) dlsym(RTLD_NEXT, "a_function_that_does_not_exist");
+}
+
 int clock_gettime(clockid_t clock, struct timespec *time) {
     static int (*real)(clockid_t, struct timespec *) = 0;
+    if (!real) look_up_what_is_missing();
     if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int result = real(clock, time);
     if (!result && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) time->tv_sec += seconds();
