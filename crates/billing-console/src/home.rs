@@ -61,9 +61,9 @@ pub struct UsageMonths {
     pub this_month: usize,
     /// Position of today.
     pub today: usize,
-    /// Summaries without intervals, of this month and of the same days of the month before. Null if the sums over the days are the
-    /// same.
+    /// The summary of this month without intervals. Null if the sums over the days are the same.
     pub so_far: Value,
+    /// The same for the days of the month before up to the same day.
     pub until_then: Value,
 }
 
@@ -92,6 +92,8 @@ pub struct HomeAnswers {
     pub refused_since: String,
     /// The last billing run; null if none exists.
     pub last_run: Value,
+    /// Webhook endpoints.
+    pub endpoints: Value,
     /// Result of the last ledger verification.
     pub verification: Value,
     /// Whether the last ledger verification is long ago.
@@ -133,8 +135,8 @@ fn address(part: &str, narrowed: &[(&str, &str)]) -> String {
 /// Renders everything that an administrator should act on, each with its action, and below it the last automatic checks.
 fn attention(answers: &HomeAnswers) -> Markup {
     let run = JsonView(&answers.last_run);
-    let items: Vec<Markup> =
-        [failures(answers, run), due(answers), refused(answers), verification(answers)].into_iter().flatten().collect();
+    let items = [failures(answers, run), due(answers), refused(answers)].into_iter().flatten();
+    let items: Vec<Markup> = items.chain(failing_endpoints(answers)).chain(verification(answers)).collect();
     html! {
         @if items.is_empty() { p { "Nothing needs attention." } } @else {
             ul.attention { @for item in &items { li { (item) } } }
@@ -203,6 +205,26 @@ fn refused(answers: &HomeAnswers) -> Option<Markup> {
         }
     };
     Some(item(&what, &[(address("refused", &[("from", &answers.refused_since)]), "Show rejected usage")]))
+}
+
+/// Renders the webhook endpoints that receive nothing: their attempts fail, or the service disabled them.
+fn failing_endpoints(answers: &HomeAnswers) -> impl Iterator<Item = Markup> {
+    let is_failing = |endpoint: &JsonView<'_>| {
+        let has = |field: &str| endpoint.at(field).is_there();
+        has("disabled_reason") || (endpoint.at("enabled").0 == true && has("failing_since"))
+    };
+    let shown = |endpoint: JsonView<'_>| {
+        let what = html! {
+            p {
+                "Webhook endpoint " strong { (endpoint.at("url").text()) }
+                @if endpoint.at("disabled_reason").is_there() { " was disabled, because its deliveries failed" } @else {
+                    ": deliveries fail since " (instant(endpoint.at("failing_since")))
+                }
+            }
+        };
+        item(&what, &[(href(&["webhooks", &endpoint.at("endpoint_ref").text()]), "Show endpoint")])
+    };
+    JsonView(&answers.endpoints).items().filter(is_failing).map(shown)
 }
 
 /// Renders what is wrong with the last ledger verification, if anything is.
@@ -484,6 +506,7 @@ mod tests {
             refused: ("0".to_owned(), json!([])),
             refused_since: "2026-11-19".to_owned(),
             last_run: Value::Null,
+            endpoints: json!([]),
             verification: json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}),
             is_verification_old: false,
             documents: json!([]),
@@ -512,6 +535,27 @@ mod tests {
         assert!(attention.contains("href=\"/console/refused?from=2026-11-19\">Show rejected usage"), "{attention}");
         assert!(attention.contains("<strong>1,200</strong>"), "{attention}");
         assert!(attention.contains("UB-INV-&lt;1&gt;: the total is off") && attention.contains("verify --record"), "{attention}");
+    }
+
+    #[test]
+    fn endpoints_that_fail_need_attention() {
+        let endpoint = |url: &str, enabled: bool, failing_since: Value, disabled_reason: Value| json!({"endpoint_ref": "e<", "url": url, "enabled": enabled, "failing_since": failing_since, "disabled_reason": disabled_reason});
+        let since = || json!("2026-11-20T01:00:00Z");
+        let endpoints = json!([
+            endpoint("https://a.test", true, since(), Value::Null),
+            endpoint("https://b.test", false, since(), json!("FAILING")),
+            endpoint("https://c.test", false, since(), Value::Null),
+            endpoint("https://d.test", true, Value::Null, Value::Null),
+        ]);
+        let page = home(&HomeAnswers { endpoints, ..quiet() }).into_string();
+        let (attention, _) = page.split_once("Billed per month").expect("the next section");
+        assert_eq!(attention.matches("<li><div>").count(), 2, "{attention}");
+        assert!(
+            attention.contains("https://a.test</strong>: deliveries fail since")
+                && attention.contains("https://b.test</strong> was disabled"),
+            "{attention}"
+        );
+        assert!(attention.contains("/console/webhooks/e%3C\">Show endpoint"), "{attention}");
     }
 
     #[test]

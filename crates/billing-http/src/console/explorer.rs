@@ -100,21 +100,22 @@ impl ExplorerRange {
     /// Returns the query of the usage summary by interval with the given filters.
     pub(super) fn summary(&self, narrowed: &[(String, String)]) -> String {
         let zone = (self.zone != TimeZone::UTC).then_some(("timezone", self.zone.name()));
-        self.query(narrowed, [("interval", word(self.interval))].into_iter().chain(zone))
+        self.query(narrowed, &Vec::from_iter([("interval", word(self.interval))].into_iter().chain(zone)))
     }
 
     /// Returns the query of the usage summary over all days with the given filters.
     pub(super) fn totals(&self, narrowed: &[(String, String)]) -> String {
-        self.query(narrowed, [])
+        self.query(narrowed, &[])
     }
 
-    fn query<'a>(&self, narrowed: &'a [(String, String)], more: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    fn query(&self, narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
         let (from, to) = self.instants();
         let (from, to) = (from.to_string(), to.to_string());
         let of_calendar = narrowed.iter().filter(|(name, _)| name != "timezone");
-        let pairs = of_calendar.map(|(name, value)| (name.as_str(), value.as_str())).chain(more);
-        let days = [("group_by", "usage_product_ref"), ("from", from.as_str()), ("to", to.as_str())];
-        billing_console::query(&pairs.chain(days).collect::<Vec<(&str, &str)>>())
+        let mut pairs: Vec<(&str, &str)> = of_calendar.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        pairs.extend(more);
+        pairs.extend([("group_by", "usage_product_ref"), ("from", &from), ("to", &to)]);
+        billing_console::query(&pairs)
     }
 
     /// Returns one bucket per bar.

@@ -4,9 +4,10 @@ use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use billing_application::UseCase;
 use billing_console::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
-use billing_domain::calendar::{Date, TimeZone, Timestamp, day_after, first_of_month, minus_days, plus_days, plus_months};
+use billing_domain::calendar::{
+    Date, Period, TimeZone, Timestamp, day_after, first_of_month, minus_days, plus_days, plus_months,
+};
 use billing_domain::summary::Interval;
-use chrono::Datelike as _;
 use maud::Markup;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ use crate::problem::Problem;
 
 /// Number of rejected usage counts shown.
 const FEW_REFUSED: usize = 5;
+/// Number of webhook endpoints that are checked. An organization has at most 16.
+const MAX_ENDPOINTS: &str = "16";
 /// Number of months in the chart of billed amounts.
 const BILLED_MONTHS: i64 = 12;
 /// Time after which a ledger verification should be repeated: 30 days.
@@ -61,6 +64,7 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
     let refused = refused_since(visitor, &since).await?;
     let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
+    let endpoints = few(visitor, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?;
     let verification = visitor.get("last_verification", "").await?;
     let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let months = chart_months(today);
@@ -83,6 +87,7 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
         refused,
         refused_since: since,
         last_run,
+        endpoints,
         verification,
         is_verification_old,
         documents,
@@ -173,7 +178,8 @@ pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
     let first = first_of_month(today);
     let first_before = plus_months(first, -1);
     // The same day of the month before, or its last day.
-    let then = plus_days(first_before, today.day0()).min(last_of_month(first_before));
+    let days_since = Period::new(first, today).map_or(0, Period::days);
+    let then = plus_days(first_before, days_since).min(last_of_month(first_before));
     let mut totals = [Value::Null, Value::Null];
     for (total, (first, last)) in totals.iter_mut().zip([(first, today), (first_before, then)]) {
         let days = ExplorerRange::of(Some(first), Some(last), Some(Interval::Day), now, visitor.zone)?;

@@ -13,7 +13,7 @@ use super::updates::UpdateParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
-use crate::dto::input::{Fields, Node};
+use crate::dto::input::Node;
 use crate::dto::schemas::text;
 
 const BY_USAGE_PRODUCT: &str = "usage_product_ref";
