@@ -10,6 +10,7 @@ on_sqlite!(
     a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once,
     an_edit_settles_the_difference_and_keeps_the_history,
     a_deleted_charge_counts_no_more,
+    a_draft_is_updated_with_its_charges,
     a_void_invoices_charges_are_billed_again,
     charges_are_listed_by_creation_in_pages,
     what_cant_be_charged_is_refused,
@@ -62,6 +63,38 @@ fn numbers(charge: &Value) -> &str {
 
 fn amounts(scene: &Scene, number: &str) -> Vec<String> {
     books::amounts(&books::numbered(&scene.client, number))
+}
+
+fn a_draft_is_updated_with_its_charges(database: &Database) {
+    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let updated_at =
+        |scene: &Scene, number: &str| books::numbered(&scene.client, number)["updated_at"].as_str().expect("a time").to_owned();
+    let mut last = updated_at(&scene, "UB-INV-1");
+    let mut moves = |scene: &Scene, number: &str, what: &str| {
+        let now = updated_at(scene, number);
+        assert!(now > last, "{what}: {now}, {last}");
+        last = now;
+    };
+    scene.go_to("2026-01-06");
+    record(&scene, &contract_ref, "2026-01-10", "200");
+    moves(&scene, "UB-INV-1", "a new charge");
+    scene.go_to("2026-01-07");
+    edit(&scene, &json!({"unit_price": "100"})).ok();
+    moves(&scene, "UB-INV-1", "another price");
+    scene.go_to("2026-01-08");
+    edit(&scene, &json!({"date": "2026-02-10"})).ok();
+    moves(&scene, "UB-INV-1", "a move to another period");
+    scene.go_to("2026-01-09");
+    assert_eq!(scene.client.delete("/api/charges/setup").status, 204);
+    moves(&scene, "UB-INV-2", "a deletion");
+    // The adjustment of an issued period collects charges, too.
+    scene.run_on("2026-02-01");
+    scene.go_to("2026-02-05");
+    for (reference, hour) in [("one", "13"), ("two", "14")] {
+        scene.go_to_instant(&format!("2026-02-05T{hour}:00:00Z"));
+        try_record(&scene, &charge(&contract_ref, "2026-01-10", "7", &json!({"charge_ref": reference}))).ok();
+        moves(&scene, "UB-DBT-1", reference);
+    }
 }
 
 fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) {

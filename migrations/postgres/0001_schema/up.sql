@@ -399,8 +399,8 @@ CREATE TABLE documents (
     unapplied_minor      BIGINT,
     amount_due_minor     BIGINT,
     paid_date            DATE,
-    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period or
-    -- products, or its contract's version, last changed.
+    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period,
+    -- products or charges, or its contract's version, last changed.
     updated_at           TIMESTAMPTZ NOT NULL,
     -- The number of notifications about the document.
     notification_count   BIGINT NOT NULL DEFAULT 0 CHECK (notification_count >= 0),

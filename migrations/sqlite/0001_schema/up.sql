@@ -393,8 +393,8 @@ CREATE TABLE documents (
     unapplied_minor      INTEGER,
     amount_due_minor     INTEGER,
     paid_date            INTEGER,
-    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period or
-    -- products, or its contract's version, last changed.
+    -- When the document was last opened, issued, voided, paid, credited, applied or written off. Of a draft, also when its period,
+    -- products or charges, or its contract's version, last changed.
     updated_at           INTEGER NOT NULL DEFAULT 0,
     -- The number of notifications about the document.
     notification_count   INTEGER NOT NULL DEFAULT 0 CHECK (notification_count >= 0),

@@ -1,6 +1,7 @@
 //! Charges and their effect on documents (billing rules 5). A charge is billed with its period's usage or fixed items. A draft
 //! includes the charge; for an issued document, the difference goes to the open adjustment.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::book::product_of;
@@ -11,7 +12,7 @@ use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::charge::{Charge, ChargeEdit, NewCharge};
 use crate::contract::{Contract, ProductPeriod};
-use crate::document::lines::{DocumentLine, LedgerLine, LineKey};
+use crate::document::lines::{BillWith, DocumentLine, LedgerLine, LineKey};
 use crate::document::linking::part_for;
 use crate::document::totals::NetPrice;
 use crate::document::{BookDocument, LifecycleStatus, Purpose};
@@ -178,6 +179,7 @@ fn post_revision(
         let presence = if old == Some(new) { ChargeEffect::Unchanged } else { ChargeEffect::Added };
         corrected.extend(reconcile_period(book, &charge, &new, presence, occasion.now, supplies)?);
     }
+    record_changed_drafts(book, &periods, charge.bill_with, &corrected)?;
     for adjustment in corrected.into_iter().filter(|_| occasion.issue) {
         if book.require_document(adjustment)?.status == LifecycleStatus::Draft {
             issue::issue_where_possible(book, &[adjustment], occasion.now, supplies)?.ok();
@@ -186,6 +188,28 @@ fn post_revision(
     issue::schedule_next_run(book, occasion.now)?;
     check::require_lawful(book)?;
     Ok(charge)
+}
+
+/// Records that the content of drafts changed: those that bill the periods of a charge, and its adjustments. Drafts that the same
+/// decision opens are recorded with it.
+fn record_changed_drafts(
+    book: &mut ContractBook,
+    periods: &[ProductPeriod<'_>],
+    bill_with: BillWith,
+    adjustments: &[DocumentRef],
+) -> Result<(), Refusal> {
+    let homes = periods.iter().filter_map(|period| book.billing_document(period, bill_with)).map(|home| home.head.document_ref);
+    let changed: BTreeSet<DocumentRef> = homes.chain(adjustments.iter().copied()).collect();
+    let is_opened = |document_ref: &DocumentRef| {
+        let mut entries = book.unchecked_entries().iter();
+        entries.any(|entry| matches!(entry, Entry::Opened { head, .. } if head.document_ref == *document_ref))
+    };
+    let mut heads = Vec::new();
+    for document_ref in changed.into_iter().filter(|document_ref| !is_opened(document_ref)) {
+        let document = book.require_document(document_ref)?;
+        heads.extend((document.status == LifecycleStatus::Draft).then(|| document.head.clone()));
+    }
+    heads.into_iter().try_for_each(|head| book.put(Entry::Redrawn(Box::new(head))))
 }
 
 /// The effect of a charge's revision on a period.

@@ -9,6 +9,7 @@ mod ends;
 mod limits;
 mod lines;
 mod moved_plans;
+mod messages;
 mod once;
 mod order;
 mod runs;
