@@ -186,7 +186,7 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
                             td {
                                 @if is_fixed(item) {
                                     (quantities(item, date))
-                                    div.links { (link_to("seats", "Change seats", item)) }
+                                    @if has_quantity(item) { div.links { (link_to("seats", "Change seats", item)) } }
                                 } @else { (usage_terms(item, currency)) }
                             }
                         }
@@ -200,6 +200,11 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
 /// Returns whether a line item of a contract has an agreed quantity. Other line items are priced by usage.
 pub fn is_fixed(item: JsonView<'_>) -> bool {
     !item.at_any("included_quantity").is_there()
+}
+
+/// Returns whether a line item of a contract is billed by a quantity: a fee with one flat amount and no agreed quantity is not.
+pub fn has_quantity(item: JsonView<'_>) -> bool {
+    is_fixed(item) && (item.at_any("quantities").items().next().is_some() || !item.at("price.model").is("FLAT"))
 }
 
 /// Returns the agreed quantity of a fixed line item on a day. Without an agreed quantity, it is 1.

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{author, facts, href, identifier, instant, link, number, section, state, words};
-use crate::thing::fields;
+use crate::parts::{author_in, facts, href, identifier, instant, link, number, section, state, words};
+use crate::thing::content;
 
 /// Renders the page of an event. A deleted event has only its revisions.
 pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
@@ -35,7 +35,7 @@ pub fn event(event: &Value, history: &Value, may_change: bool) -> Markup {
                 ("Recorded", instant(at.at("created_at"))),
                 ("Event ID", identifier("Show", &at.at("event_ref").text())),
             ]))
-            @if data.is_there() { (section("Report data", &fields(data))) }
+            @if data.is_there() { (section("Report data", &content("additional_report_data", data))) }
         } @else {
             p { "This event was deleted and is not billed." }
         }
@@ -54,7 +54,7 @@ fn revisions(history: JsonView<'_>) -> Markup {
                             td { (revision.at("revision").text()) }
                             td { (instant(revision.at("changed_at"))) }
                             td { (words(&revision.at("action").text())) }
-                            td { (author(&revision.at("changed_by").text())) }
+                            td { (author_in(revision, "changed_by")) }
                             td { (instant(revision.at("event.timestamp"))) }
                             td.amount { (number(revision.at("event.quantity"))) }
                             td { (link(

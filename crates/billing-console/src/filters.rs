@@ -83,7 +83,7 @@ const LAYOUTS: &[Layout] = &[
             ("Not started", &[("state", "PENDING")]),
             ("Ending", &[("state", "CANCELLING")]),
             ("Ended", &[("state", "COMPLETED")]),
-            ("Cancelled", &[("state", "CANCELLED")]),
+            ("Canceled", &[("state", "CANCELLED")]),
         ],
         first: &["customer_ref", "contract_number", "state"],
         ..PLAIN

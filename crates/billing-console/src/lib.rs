@@ -42,7 +42,7 @@ mod wizard;
 pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
 pub use assets::{Asset, SCRIPT, STYLE};
 pub use bulk::{BulkPage, BulkRow, Selection, bulk_preview, bulk_result};
-pub use contract::{ContractAnswers, contract, is_fixed, price, quantity_on};
+pub use contract::{ContractAnswers, contract, has_quantity, is_fixed, price, quantity_on};
 pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};
 pub use customer::{CustomerAnswers, StatementAnswers, customer, statement};
 pub use document::{DocumentAnswers, document};
@@ -64,7 +64,7 @@ pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, pric
 pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
-pub use thing::thing;
+pub use thing::{TextKind, thing};
 pub use units::unit_of;
 pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
 pub use webhooks::{WebhookAnswers, WebhookForm, delivered, webhook, webhook_form, webhook_secret};

@@ -9,7 +9,7 @@ use crate::input::InputKind;
 use crate::json_view::JsonView;
 use crate::listings::ALL;
 use crate::parts::{actor, amounts, day, href, identifier, instant, link, money, number, query, state, words};
-use crate::thing::fields;
+use crate::thing::content;
 
 /// The format of a column.
 #[derive(Clone, Copy, Debug)]
@@ -378,7 +378,7 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
         CellFormat::Instant => instant(at),
         CellFormat::State => state(at),
         CellFormat::Word => html! { (words(&at.text())) },
-        CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (fields(at)) } },
+        CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (content(column.field, at)) } },
         CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
         CellFormat::Labelled(name) => {
             let name = element.at_any(name);

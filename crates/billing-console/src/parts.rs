@@ -42,11 +42,13 @@ pub(crate) fn changes(kind: &str, reference: &str) -> Markup {
 
 /// Returns the author of a change in words: a name, or what is known of an author without a name.
 pub(crate) fn actor(at: JsonView<'_>) -> String {
-    let name = at.at_any("actor_name");
-    if name.is_there() {
-        return name.text();
-    }
-    author(&at.at("actor").text())
+    author_in(at, "actor")
+}
+
+/// Returns the author in a field in words, as [`actor`] does: the name is in the field with `_name`.
+pub(crate) fn author_in(at: JsonView<'_>, field: &str) -> String {
+    let name = at.at_any(&format!("{field}_name"));
+    if name.is_there() { name.text() } else { author(&at.at(field).text()) }
 }
 
 /// Returns what is known of an author without a name.
@@ -164,7 +166,8 @@ pub(crate) fn day(at: JsonView<'_>) -> Markup {
 
 /// Converts an API word such as `PARTIALLY_PAID` to readable text.
 pub(crate) fn words(code: &str) -> String {
-    let mut words = code.replace('_', " ").to_lowercase();
+    // The API's words have British spelling here, pages have American.
+    let mut words = code.replace('_', " ").to_lowercase().replace("cancell", "cancel");
     if let Some(first) = words.get_mut(..1) {
         first.make_ascii_uppercase();
     }
@@ -237,6 +240,7 @@ mod tests {
     #[test]
     fn codes_are_words() {
         assert_eq!(words("PARTIALLY_PAID"), "Partially paid");
+        assert_eq!(["CANCELLING", "CANCELLED", "CANCEL"].map(words), ["Canceling", "Canceled", "Cancel"]);
         assert_eq!(words(""), "");
     }
 }

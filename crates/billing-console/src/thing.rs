@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::audit::is_identifier;
 use crate::json_view::JsonView;
-use crate::parts::{author, day, href, identifier, instant, link, number, words};
+use crate::parts::{author, author_in, day, href, identifier, instant, link, number, words};
 
 /// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
 const REFERENCES: &[(&str, &str, &str)] = &[
@@ -39,7 +39,61 @@ const LABELS: &[(&str, &str)] = &[
 ];
 
 /// Fields whose content belongs to the organization. Its names and texts mean nothing here, even if they look like those above.
-const VERBATIM: [&str; 3] = ["mapping", "metadata", "additional_report_data"];
+const VERBATIM: [&str; 4] = ["mapping", "metadata", "additional_report_data", "example"];
+
+/// Fields with a day whose names don't tell it.
+const DAYS: [&str; 19] = [
+    "billing_anchor",
+    "date",
+    "day",
+    "due_from",
+    "due_to",
+    "effective_from",
+    "ends_before",
+    "first",
+    "from",
+    "issued_from",
+    "issued_to",
+    "last",
+    "period_end",
+    "period_start",
+    "service_period_end",
+    "service_period_start",
+    "since",
+    "tax_from",
+    "to",
+];
+
+/// What the text of a field is. It follows from the field's name alone: what people wrote may look like anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// A date.
+    Day,
+    /// A timestamp.
+    Instant,
+    /// The author of a change.
+    Author,
+    /// A reference, which the service may have assigned.
+    Reference,
+    /// Any other text.
+    Other,
+}
+
+impl TextKind {
+    /// Returns the kind of a field of the API.
+    pub fn of_field(name: &str) -> Self {
+        match name {
+            "timestamp" | "at" => Self::Instant,
+            "actor" => Self::Author,
+            _ if DAYS.contains(&name) || name.ends_with("_date") || name.ends_with("_day") => Self::Day,
+            _ if name.ends_with("_at") => Self::Instant,
+            _ if name.ends_with("_by") => Self::Author,
+            "request_id" | "billing_account_id" => Self::Reference,
+            _ if name.ends_with("_ref") => Self::Reference,
+            _ => Self::Other,
+        }
+    }
+}
 
 /// Renders a page with all fields of a response.
 pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&str>) -> Markup {
@@ -57,7 +111,8 @@ pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&st
 pub(crate) fn fields(answer: JsonView<'_>) -> Markup {
     let is_shown_elsewhere = |name: &str| {
         let names_reference = |(reference, _, of): &(&str, &str, &str)| *of == name && answer.at_any(reference).is_there();
-        REFERENCES.iter().any(names_reference) || (name == "actor_name" && answer.at_any("actor").is_there())
+        let author = name.strip_suffix("_name").filter(|author| TextKind::of_field(author) == TextKind::Author);
+        REFERENCES.iter().any(names_reference) || author.is_some_and(|author| answer.at_any(author).is_there())
     };
     html! {
         dl.facts {
@@ -74,6 +129,11 @@ pub(crate) fn label(name: &str) -> String {
     known.unwrap_or_else(|| words(name.strip_suffix("_ref").unwrap_or(name)))
 }
 
+/// Renders the content of a field: the fields of the API, or content of the organization as it is.
+pub(crate) fn content(name: &str, value: JsonView<'_>) -> Markup {
+    if VERBATIM.contains(&name) { verbatim(value) } else { fields(value) }
+}
+
 fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup {
     if VERBATIM.contains(&name) {
         return verbatim(value);
@@ -88,26 +148,26 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
         };
         return link(Some(href(&[part, &reference])), &shown);
     }
-    if name == "actor" && answer.at_any("actor_name").is_there() {
-        return html! { (answer.at("actor_name").text()) };
+    match TextKind::of_field(name) {
+        TextKind::Author => html! { (author_in(answer, name)) },
+        kind => field(value, kind),
     }
-    field(value)
 }
 
-fn field(value: JsonView<'_>) -> Markup {
+fn field(value: JsonView<'_>, kind: TextKind) -> Markup {
     match value.0 {
         Value::Object(_) => fields(value),
         Value::Array(_) => {
-            html! { @for element in value.items() { (field(element)) } @if value.items().next().is_none() { "none" } }
+            html! { @for element in value.items() { (field(element, kind)) } @if value.items().next().is_none() { "none" } }
         }
         Value::Number(_) => number(value),
         Value::Bool(yes) => html! { @if *yes { "yes" } @else { "no" } },
-        Value::String(text) if text.len() == 10 && text.as_bytes()[4] == b'-' => day(value),
-        Value::String(text) if text.ends_with('Z') && text.len() > 19 && text.as_bytes()[10] == b'T' => instant(value),
-        Value::String(text) if is_identifier(text) => identifier("Show", text),
-        Value::String(text) => match text.split_once(':') {
-            Some(("admin" | "api_key", reference)) if is_identifier(reference) => html! { (author(text)) },
-            _ => html! { (text) },
+        Value::String(text) => match kind {
+            TextKind::Day => day(value),
+            TextKind::Instant => instant(value),
+            TextKind::Author => html! { (author(text)) },
+            TextKind::Reference if is_identifier(text) => identifier("Show", text),
+            TextKind::Reference | TextKind::Other => html! { (text) },
         },
         Value::Null => html! {},
     }
@@ -124,8 +184,7 @@ fn verbatim(value: JsonView<'_>) -> Markup {
             }
         },
         Value::Array(_) => html! { @for element in value.items() { (verbatim(element)) } },
-        Value::String(text) => html! { (text) },
-        _ => field(value),
+        _ => field(value, TextKind::Other),
     }
 }
 
@@ -160,6 +219,32 @@ mod tests {
         let page = fields(JsonView(&answer)).into_string();
         assert!(page.contains("<dt>customer_ref</dt><dd>event.who</dd>") && page.contains("<dt>line1</dt>"), "{page}");
         assert!(!page.contains("href"), "{page}");
+    }
+
+    #[test]
+    fn what_people_wrote_is_shown_as_they_wrote_it() {
+        for text in [
+            "EnterpriseTeam minutes NZ",
+            "2026-Plan-A",
+            "2026-01-01",
+            "2026-01-01T00:00:00Z",
+            ID,
+            "admin:x",
+            &format!("admin:{ID}"),
+        ] {
+            for name in ["name", "note", "po_number", "reference", "line1", "tax_id", "detail", "unit"] {
+                let page = fields(JsonView(&json!({name: text}))).into_string();
+                assert!(page.contains(&format!("<dd>{text}</dd>")), "{name}: {page}");
+            }
+            let page = fields(JsonView(&json!({"metadata": {"created_at": text, "customer_ref": text}}))).into_string();
+            assert_eq!(page.matches(&format!("<dd>{text}</dd>")).count(), 2, "{page}");
+        }
+        let known =
+            json!({"created_at": "2026-01-01T00:00:00Z", "due_date": "2026-01-02", "request_id": ID, "recorded_by": "scheduler"});
+        let page = fields(JsonView(&known)).into_string();
+        for part in ["2026-01-01 00:00:00 UTC", "<time datetime=\"2026-01-02\">", "data-copy=", "The scheduler"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 
     #[test]

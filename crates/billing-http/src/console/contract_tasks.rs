@@ -4,8 +4,8 @@
 use actix_web::HttpResponse;
 use billing_application::UseCase;
 use billing_console::{
-    ACCEPTED, AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm, href,
-    is_fixed, listings, price, quantity_on,
+    ACCEPTED, AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm,
+    has_quantity, href, is_fixed, listings, price, quantity_on,
 };
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
@@ -324,7 +324,7 @@ impl<'a> TaskPage<'a> {
         }
         let mut targets = Vec::new();
         for product in products {
-            let items = product.at("line_items").items().filter(|item| scope == TaskScope::LineItem || is_fixed(*item));
+            let items = product.at("line_items").items().filter(|item| scope == TaskScope::LineItem || has_quantity(*item));
             targets.extend(items.map(|item| Target { product, item: Some(item) }));
         }
         targets

@@ -212,7 +212,7 @@ fn kind(schema: &Value) -> InputKind {
 
 #[cfg(test)]
 mod tests {
-    use billing_console::{CellFormat, listings};
+    use billing_console::{CellFormat, TextKind, listings};
 
     use super::*;
     use crate::operations;
@@ -248,6 +248,41 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Adds the text fields of a schema, with their formats.
+    fn add_texts<'d>(document: &'d Value, schema: &'d Value, found: &mut Vec<(&'d str, Option<&'d str>)>) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let alternatives = field["oneOf"].as_array().into_iter().flatten().chain([field]);
+            for field in alternatives.map(|field| openapi::resolved(document, field)) {
+                let is_text =
+                    field["type"] == "string" || field["type"].as_array().is_some_and(|all| all.contains(&"string".into()));
+                found.extend(is_text.then(|| (name.as_str(), field["format"].as_str())));
+            }
+        }
+    }
+
+    #[test]
+    fn days_and_instants_are_known_by_the_names_of_their_fields() {
+        let document = openapi::described(NumbersAs::Number);
+        let mut found = Vec::new();
+        // The page of an object shows neither of these.
+        let never = ["UsageSummaryLine", "SummaryLine"];
+        for (name, schema) in document["components"]["schemas"].as_object().expect("schemas") {
+            if !never.contains(&name.as_str()) {
+                add_texts(&document, schema, &mut found);
+            }
+        }
+        assert!(found.iter().filter(|(_, format)| *format == Some("date-time")).count() > 20, "{found:?}");
+        let wrong = found.into_iter().filter(|(name, format)| {
+            let expected = match format {
+                Some("date") => TextKind::Day,
+                Some("date-time") => TextKind::Instant,
+                _ => return [TextKind::Day, TextKind::Instant].contains(&TextKind::of_field(name)),
+            };
+            TextKind::of_field(name) != expected
+        });
+        assert_eq!(wrong.collect::<Vec<_>>(), []);
     }
 
     #[test]
