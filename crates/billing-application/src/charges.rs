@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
-use billing_domain::audit::AuditAction;
+use billing_domain::audit::{AuditAction, AuditActor};
 use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{Charge, ChargeEdit, NewCharge};
 use billing_domain::document::numbering::DocumentNumbers;
@@ -26,6 +26,7 @@ use crate::book_repository::{self, corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
+use crate::names::{Named, name_all};
 
 /// A charge with display fields.
 #[derive(Clone, Debug)]
@@ -68,6 +69,8 @@ pub struct ChargeRevision {
     pub changed_at: Timestamp,
     /// Who made the revision.
     pub changed_by: Actor,
+    /// The name of that actor, if the view was read for somebody who may see it.
+    pub changed_by_name: Option<String>,
     /// The action that made the revision.
     pub action: EventAction,
     /// The previous revision. `None` for the first.
@@ -148,8 +151,8 @@ pub fn delete_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<(
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist or is deleted.
 pub fn get_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<ChargeView> {
     let charge = live(cx.tx, cx.organization, charge_ref)?;
-    let found = view_all(cx.tx, cx.organization, vec![charge], cx.now)?.pop();
-    found.ok_or(UseCaseError::InvariantViolation("a charge without a view"))
+    let found = view_all(cx.tx, cx.organization, vec![charge], cx.now)?;
+    with_authors(cx, found)?.pop().ok_or(UseCaseError::InvariantViolation("a charge without a view"))
 }
 
 /// Returns a page of charges that are not deleted. The page is empty if a reference does not exist.
@@ -162,7 +165,19 @@ pub fn list_charges(cx: &mut Cx<'_>, query: &ChargeQuery, page: PageRequest) -> 
         return Ok(Page::empty());
     }
     let Page { items, total } = cx.tx.listed_charges(cx.organization, &filter, query.by, page)?;
-    Ok(Page { items: view_all(cx.tx, cx.organization, items, cx.now)?, total })
+    let views = view_all(cx.tx, cx.organization, items, cx.now)?;
+    Ok(Page { items: with_authors(cx, views)?, total })
+}
+
+/// Adds the names of the actors who made the revisions.
+fn with_authors(cx: &mut Cx<'_>, views: Vec<ChargeView>) -> UseCaseResult<Vec<ChargeView>> {
+    let author = |revision: &ChargeRevision| AuditActor::of(revision.changed_by);
+    let named = name_all(cx, views, |view, request| view.history.iter().for_each(|one| request.add_actor(author(one))))?;
+    let with_names = |Named { mut item, names }: Named<ChargeView>| {
+        item.history.iter_mut().for_each(|revision| revision.changed_by_name = names.of_actor(author(revision)));
+        item
+    };
+    Ok(named.into_iter().map(with_names).collect())
 }
 
 fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -> UseCaseResult<Charge> {
@@ -244,6 +259,7 @@ fn view(book: &ContractBook, charge: Charge, earlier: Vec<Charge>) -> UseCaseRes
             revision: after.revision,
             changed_at: after.revised_at,
             changed_by: after.revised_by,
+            changed_by_name: None,
             action: match (after.deleted, after.revision) {
                 (true, _) => EventAction::Deleted,
                 (false, 1) => EventAction::Created,

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{actor, href, link, words};
+use crate::parts::{actor, grouped, href, link, words};
 
 /// A kind of objects: the API's word, its name in a sentence, and the part of the console that shows the object by its
 /// reference.
@@ -66,8 +66,20 @@ const VERBS: &[(&str, &str, &str)] = &[
 
 /// The maximum number of changed fields in a sentence.
 const MAX_FIELDS: usize = 3;
-/// Fields that identify or name an element of a list, and those that change with every edit.
-const NO_CHANGES: [&str; 7] = ["product_no", "product_name", "product_pricing_ref", "line_item_id", "name", "version", "from"];
+/// Fields that identify or name an element of a list, and those that change with every edit or tell from when a change applies.
+const NO_CHANGES: [&str; 9] = [
+    "product_no",
+    "product_name",
+    "product_pricing_ref",
+    "line_item_id",
+    "name",
+    "version",
+    "from",
+    "effective_from",
+    "in_force",
+];
+/// Fields with a percentage.
+const PERCENTAGES: [&str; 2] = ["discount", "tax"];
 
 /// Renders an entry as a sentence, such as "dana@example.com changed the price of API calls on C-28".
 pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
@@ -88,7 +100,10 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
                     @if place > 0 { ", " } (field)
                 }
                 @if !others.is_empty() { " and " }
-                (last) @if kind == "CONTRACT" { " on" } @else { " of" }
+                (last)
+                @if others.is_empty() && let Some(value) = new_value(entry.at("after")) { " to " (value) }
+                @if let Some(day) = planned_for(entry.at("after")) { " from " (day) }
+                @if kind == "CONTRACT" { " on" } @else { " of" }
             }
             " " (object(entry, &kind))
         }
@@ -150,6 +165,25 @@ fn changed(entry: JsonView<'_>) -> Vec<String> {
         found.push(format!("{more} more fields"));
     }
     found
+}
+
+/// Returns the new value of the only changed field of a product or line item, if it is short.
+fn new_value(after: JsonView<'_>) -> Option<String> {
+    for (name, value) in after.fields() {
+        if name == "products" || name == "line_items" {
+            return value.items().find_map(new_value);
+        }
+    }
+    let is_changed =
+        |(name, value): &(&str, JsonView<'_>)| is_element(after) && !NO_CHANGES.contains(name) && value.0.is_number();
+    let (name, value) = after.fields().find(is_changed)?;
+    Some(if PERCENTAGES.contains(&name) { format!("{} %", value.text()) } else { grouped(&value.text()) })
+}
+
+/// Returns the first day of planned terms.
+fn planned_for(after: JsonView<'_>) -> Option<String> {
+    let planned = after.at_any("products").items().map(|product| product.at_any("effective_from"));
+    planned.filter(|day| day.is_there()).map(JsonView::text).min()
 }
 
 fn collect(at: JsonView<'_>, of: &str, found: &mut Vec<String>) {
@@ -278,6 +312,17 @@ mod tests {
             (
                 entry("EDIT", "CONTRACT", &json!("C-28"), &price(1), &price(2)),
                 "dana@example.com changed the price of API calls on C-28",
+            ),
+            (
+                entry(
+                    "EDIT",
+                    "CONTRACT",
+                    &json!("C-28"),
+                    &json!({"products": [{"product_no": 0, "product_name": "Scale"}], "version": 1}),
+                    &json!({"products": [{"product_no": 0, "product_name": "Scale", "effective_from": "2026-12-01", "discount": 10,
+                        "in_force": {"product_no": 0, "product_name": "Scale", "discount": null}}], "version": 2}),
+                ),
+                "dana@example.com changed the discount of Scale to 10 % from 2026-12-01 on C-28",
             ),
             (
                 entry("EDIT", "CUSTOMER", &json!("Acme"), &json!({"name": "A"}), &json!({"name": "Acme", "email": "a@b.c"})),

@@ -312,13 +312,14 @@ fn actions(answers: &DocumentAnswers) -> Markup {
         (is_owed, "pay", "Record payment"),
         (is_left, "apply", "Apply amount"),
         (is_left, "refund", "Refund amount"),
-        (is_owed || is_in(&["UNCOLLECTIBLE"]), "write-off", "Write off amount"),
+        (is_owed, "write-off", "Write off amount"),
+        (is_in(&["UNCOLLECTIBLE"]), "reverse-write-off", "Reverse write-off"),
         (is_issued && at.at("purpose").is("REGULAR") && !is_settled, "void", "Void document"),
     ];
     html! {
         @if reference.is_there() { div.actions {
             @for (_, what, name) in all.iter().filter(|(may, ..)| *may) {
-                a.button.plain[*what == "write-off"].grave[*what == "void"] href=(doing(what, reference)) { (name) }
+                a.button.plain[what.ends_with("write-off")].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
             a href=(answers.pdf) { "PDF" }
             @if at.at("issue_date").is_there() { a href=(answers.xml) { "E-invoice (XML)" } }
@@ -400,11 +401,12 @@ mod tests {
             ("DRAFT", json!(5), ["issue"].as_slice()),
             ("ISSUED", json!(5), &["pay", "void", "write-off"]),
             ("PAID", json!(0), &["void"]),
+            ("UNCOLLECTIBLE", json!(0), &["void", "reverse-write-off"]),
             ("VOID", json!(null), &[]),
         ] {
             let page =
                 shown(json!({"document_ref": "d", "kind": "INVOICE", "purpose": "REGULAR", "state": state, "amount_due": due}));
-            for action in ["issue", "pay", "void", "write-off"] {
+            for action in ["issue", "pay", "void", "write-off", "reverse-write-off"] {
                 let is_there = page.contains(&format!("/console/do/{action}/d\""));
                 assert_eq!(is_there, expected.contains(&action), "{state}: {action}");
             }

@@ -188,7 +188,7 @@ pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Ma
                     ("Next attempt", instant(delivery.at("due_at"))),
                 ]))
                 @if delivery.at("attempts").items().next().is_some() { (table("Attempts", ATTEMPTS, delivery.at("attempts"))) }
-                @if may_send && !delivery.at("state").is("PENDING") {
+                @if may_send {
                     form method="post" action=(href(&[WEBHOOKS.part, "send", &endpoint])) {
                         input type="hidden" name="notification_ref" value=(reference);
                         button { "Send again" }
@@ -230,14 +230,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pending_delivery_is_not_sent_again() {
+    fn any_delivery_is_sent_again_on_request() {
         let notification = json!({"notification_ref": "n", "type": "document.issued"});
         let shown = |state: &str, may_send| {
             let deliveries = json!([{"endpoint_ref": "e", "state": state, "attempts": []}]);
             delivered(&notification, &deliveries, may_send).into_string()
         };
         assert!(shown("DELIVERED", true).contains("Send again") && !shown("DELIVERED", false).contains("Send again"));
-        assert!(!shown("PENDING", true).contains("Send again"));
+        assert!(shown("PENDING", true).contains("Send again"), "a delivery may wait for its next attempt for hours");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use billing_domain::access::Actor;
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::UsageProduct;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
@@ -18,6 +19,7 @@ use billing_domain::usage::{EventAction, UsageEvent};
 use crate::book_repository::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::names::{Named, name_all};
 
 /// An event with display names and its documents.
 #[derive(Clone, Debug)]
@@ -71,7 +73,7 @@ pub fn get_event(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<EventVie
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the event does not exist.
-pub fn event_history(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<Vec<EventRevision>> {
+pub fn event_history(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<Vec<Named<EventRevision>>> {
     let latest = cx.tx.event(cx.organization, event_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Event))?;
     let customer = cx.tx.customers_by_ids(cx.organization, &[latest.customer_id])?.into_iter().next();
     let customer = customer.ok_or_else(|| corrupt("an event", &event_ref, "has no customer"))?;
@@ -90,7 +92,7 @@ pub fn event_history(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<Vec<
             event,
         });
     }
-    Ok(history)
+    name_all(cx, history, |revision, request| request.add_actor(AuditActor::of(revision.changed_by)))
 }
 
 /// Returns the views of events, in the same order. Takes related rows from the books where possible, and reads the others

@@ -7,7 +7,7 @@ use billing_domain::notification::NotificationType;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, DeliveryBacklog, DeliveryFilter, ListedDelivery, ReplayCandidate, ReplayRange, transact};
 use billing_domain::refs::{CustomerId, EndpointRef};
-use billing_domain::webhook::{Delivery, EventType, MAX_REPLAYED, ReplayScope, WebhookEndpoint};
+use billing_domain::webhook::{Delivery, DeliveryState, EventType, MAX_REPLAYED, ReplayScope, WebhookEndpoint};
 
 use super::endpoints::locked;
 use crate::Services;
@@ -39,7 +39,8 @@ pub struct ReplayOutcome {
     pub next: Option<u64>,
 }
 
-/// Schedules notifications that an endpoint selects, as if they were new. Pending deliveries stay as they are.
+/// Schedules notifications that an endpoint selects, as if they were new. Pending deliveries stay as they are, unless the request
+/// names their notifications and selects all of them.
 ///
 /// # Errors
 /// Returns one of these errors:
@@ -58,7 +59,7 @@ pub fn replay_deliveries(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, request: &R
     let customers = customers_of(cx, &endpoint)?;
     let is_wanted = |candidate: &ReplayCandidate| {
         candidate.kind != NotificationType::WebhookTest
-            && request.only.includes(candidate.state)
+            && (request.only.includes(candidate.state) || is_pending_and_named(request, candidate))
             && (request.types.is_empty() || request.types.iter().any(|wanted| wanted.matches(candidate.kind)))
             && endpoint.profile.event_types.iter().any(|wanted| wanted.matches(candidate.kind))
             && customers.as_ref().is_none_or(|customers| customers.contains(&candidate.customer))
@@ -91,6 +92,12 @@ pub fn replay_deliveries(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, request: &R
     }
     cx.audit(AuditAction::Replay, AuditChange::Unshown(AuditSubject::Endpoint(&endpoint)))?;
     Ok(ReplayOutcome { scheduled, next })
+}
+
+/// Returns whether a delivery waits for its next attempt, which may be hours away, and is requested by name.
+fn is_pending_and_named(request: &ReplayRequest, candidate: &ReplayCandidate) -> bool {
+    let is_named = matches!(request.range, ReplayRange::Notifications(_)) && request.only == ReplayScope::All;
+    is_named && candidate.state == Some(DeliveryState::Pending)
 }
 
 /// Returns the customers whose notifications an endpoint receives, or `None` for all.

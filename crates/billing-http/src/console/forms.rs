@@ -52,6 +52,8 @@ struct FormAction {
     hidden_fields: &'static [&'static str],
     /// Body field that receives the reference.
     reference_field: Option<&'static str>,
+    /// Body field that the form sets to true.
+    set_field: Option<&'static str>,
     /// Body field that is prefilled from another field of the object.
     prefill: Option<(&'static str, &'static str)>,
     /// Redirect after success: a part of the console, and the response field with the reference. Without a field, it
@@ -74,6 +76,7 @@ impl FormAction {
             of: None,
             hidden_fields: &[],
             reference_field: None,
+            set_field: None,
             prefill: None,
             redirect: (place[1], ""),
             lists: ListEdits::Replaced,
@@ -224,9 +227,19 @@ const FORM_ACTIONS: &[FormAction] = &[
         .telling("Records that the customer has paid the document, fully or in part.")
         .confirming("Payment recorded.")
         .counting("Payment of {} recorded."),
-    FormAction::on_document("write-off", "write_off", "Write off the amount due", "Write off amount")
-        .telling("Records that the amount due is no longer expected. Set Undo to yes to reverse a write-off.")
-        .confirming("Write-off saved."),
+    FormAction {
+        hidden_fields: &["undo"],
+        ..FormAction::on_document("write-off", "write_off", "Write off the amount due", "Write off amount")
+    }
+    .telling("Records that the amount due is no longer expected.")
+    .confirming("Amount written off."),
+    FormAction {
+        hidden_fields: &["undo", "reason"],
+        set_field: Some("undo"),
+        ..FormAction::on_document("reverse-write-off", "write_off", "Reverse the write-off", "Reverse write-off")
+    }
+    .telling("Records that the amount that was written off is expected again. It becomes due.")
+    .confirming("Write-off reversed."),
     FormAction::on_document("refund", "refund", "Refund the unapplied amount", "Refund amount")
         .beginning("amount", "unapplied_amount")
         .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
@@ -536,7 +549,7 @@ impl<'a> FormPage<'a> {
 
     fn body(&self, said: &FormData) -> Option<Value> {
         let mut shapes = self.shapes();
-        let takes_one = !shapes.is_empty() || self.action.reference_field.is_some();
+        let takes_one = !shapes.is_empty() || self.action.reference_field.is_some() || self.action.set_field.is_some();
         let present = if self.edits() { Some(&self.present) } else { None };
         let mut body = match &self.short {
             None => form_fields::body(&shapes, "", said, present, self.action.lists),
@@ -551,6 +564,7 @@ impl<'a> FormPage<'a> {
         if let (Some(field), Some(reference)) = (self.action.reference_field, self.reference) {
             body.insert(field.to_owned(), reference.into());
         }
+        body.extend(self.action.set_field.map(|field| (field.to_owned(), Value::Bool(true))));
         // The version makes the edit fail if the object changed after the form was shown.
         if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
             body.insert("version".to_owned(), form_fields::whole_number(version));

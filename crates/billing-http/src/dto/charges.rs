@@ -161,6 +161,8 @@ answer! {
         changed_at: TimestampText = revision.changed_at,
         /// Author of the change: `api_key:` or `admin:` and a reference.
         changed_by: String = revision.changed_by.to_string(),
+        /// E-mail address of the administrator or name of the API key, if the caller may see it. Null in the response to a change.
+        changed_by_name: Option<String> = revision.changed_by_name.clone(),
         /// Action.
         action: EventActionWord = revision.action,
         /// Editable fields before the change; null for the first revision.

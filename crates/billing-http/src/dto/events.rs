@@ -1,6 +1,8 @@
 //! Usage events: requests in the default format, responses as stored.
 
+use billing_application::names::Named;
 use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
+use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::money::Currency;
@@ -213,7 +215,7 @@ answer! {
 
 answer! {
     /// A change of an event.
-    EventRevisionJson of revision: EventRevision {
+    EventRevisionJson of revision: Named<EventRevision> {
         let event = &revision.event;
         /// Revision number, starting at 1.
         #[schema(minimum = 1)]
@@ -222,10 +224,12 @@ answer! {
         changed_at: TimestampText = revision.changed_at,
         /// Author of the change: `api_key:` or `admin:` and a reference.
         changed_by: String = revision.changed_by.to_string(),
+        /// E-mail address of the administrator or name of the API key, if the caller may see it.
+        changed_by_name: Option<String> = revision.names.of_actor(AuditActor::of(revision.changed_by)),
         /// Action.
         action: EventActionWord = revision.action,
         /// Event after the change.
-        event: RevisedEventJson = revision,
+        event: RevisedEventJson = &revision.item,
         /// Document that bills the event after the change.
         document_ref: AssignedRef = event.placement.document_ref,
         /// Number of that document.

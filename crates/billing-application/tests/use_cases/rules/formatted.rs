@@ -122,7 +122,7 @@ fn every_revision_says_how_it_came_in() {
     update(&books, event_ref, &third).expect("no change");
     let revisions = read(services, principal, UseCase::GetEventHistory, |cx| event_history(cx, event_ref)).expect("a history");
     let came_in: Vec<Option<String>> =
-        revisions.into_iter().map(|revision| revision.event.formatted.map(|source| source.raw_event)).collect();
+        revisions.into_iter().map(|revision| revision.item.event.formatted.map(|source| source.raw_event)).collect();
     assert_eq!(came_in, [Some(first), None, Some(third)]);
 }
 
