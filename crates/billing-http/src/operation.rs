@@ -49,7 +49,7 @@ pub enum AuthRequirement {
 pub(crate) const QUESTIONS: [&str; 3] = ["dry_run", "rate_new_pricing", "test_usage_format"];
 
 /// Operations that check a password or a code. They have the rate limits of log-ins.
-pub(crate) const TRIES: [&str; 3] = ["change_password", "confirm_second_factor", "remove_second_factor"];
+pub(crate) const TRIES: [&str; 4] = ["change_password", "confirm_identity", "confirm_second_factor", "remove_second_factor"];
 
 /// An operation: one method on one path.
 pub struct Operation {

@@ -458,6 +458,7 @@ mod tests {
             ("void_document", "409"),
             ("record_payment", "409"),
             ("issue_document", "422"),
+            ("confirm_identity", "429"),
         ] {
             let found = operations(&document).into_iter().find(|(.., operation)| operation["operationId"] == id);
             assert!(found.is_some_and(|(.., operation)| operation["responses"][status].is_object()), "{id} {status}");
@@ -490,6 +491,18 @@ mod tests {
         let rust_names = super::document(NumbersAs::Number).components.expect("components").schemas.len();
         let choices = schemas.values().filter_map(|schema| schema["discriminator"]["mapping"].as_object()).map(|of| of.len());
         assert_eq!(schemas.len(), rust_names + choices.sum::<usize>());
+    }
+
+    #[test]
+    fn names_of_components_do_not_differ_by_case_alone() {
+        let document = described();
+        let sections = document["components"].as_object().expect("components").values();
+        let names: BTreeSet<&str> =
+            sections.filter_map(Value::as_object).flat_map(|section| section.keys()).map(String::as_str).collect();
+        let in_one_case: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        let alike =
+            names.iter().filter(|name| names.iter().any(|other| other != *name && other.to_lowercase() == name.to_lowercase()));
+        assert_eq!(in_one_case.len(), names.len(), "{:?}", alike.collect::<Vec<_>>());
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub(super) fn webhooks() -> Value {
         let request = json!({
             "operationId": format!("receive_{}", name.replace('.', "_")),
             "tags": ["webhooks"],
+            // The signature authenticates the request. Without this, clients would send the service's own credentials.
+            "security": [],
             "summary": meaning,
             "description": "Sent by the service to webhook endpoints, at least once. A status of 2xx accepts the notification.",
             "parameters": [
@@ -114,6 +116,7 @@ mod tests {
         let webhooks = document["webhooks"].as_object().expect("webhooks");
         assert_eq!(webhooks.len(), NotificationType::ALL.len());
         for kind in NotificationType::ALL {
+            assert_eq!(webhooks[kind.as_str()]["post"]["security"], json!([]));
             let body = &webhooks[kind.as_str()]["post"]["requestBody"]["content"]["application/json"]["schema"]["$ref"];
             let body = document.pointer(body.as_str().expect("a reference").trim_start_matches('#')).expect("a schema");
             let data = body["properties"]["data"]["$ref"].as_str().expect("a reference");

@@ -105,7 +105,9 @@ fn each(value: &mut Value, kind: &str, members: Members, change: &mut impl FnMut
             for (key, value) in object {
                 match (members, &mut *value) {
                     (Members::Listed, Value::Array(listed)) if key == kind => listed.iter_mut().for_each(|member| {
-                        let name = member["name"].as_str().unwrap_or_default().to_owned();
+                        // Names of other components must not differ by case alone, because generators make types of them all.
+                        let text = |field: &str| member[field].as_str().unwrap_or_default().to_owned();
+                        let name = format!("{}.{}", text("in"), text("name"));
                         change(&name, member);
                     }),
                     (Members::Named, Value::Object(named)) if key == kind => {
@@ -136,11 +138,11 @@ mod tests {
             "components": {"responses": {"Bad": {"headers": {"X-Id": header("Names it")}}}}});
         share(&mut document);
         let post = &document["paths"]["/a"]["post"];
-        assert_eq!(post["parameters"], json!([{"$ref": "#/components/parameters/X-Id"}, parameter("Key", "b")]));
-        assert_eq!(document["paths"]["/b"]["get"]["parameters"][1], json!({"$ref": "#/components/parameters/Key"}));
+        assert_eq!(post["parameters"], json!([{"$ref": "#/components/parameters/header.X-Id"}, parameter("Key", "b")]));
+        assert_eq!(document["paths"]["/b"]["get"]["parameters"][1], json!({"$ref": "#/components/parameters/header.Key"}));
         assert_eq!(document["components"]["responses"]["Bad"]["headers"]["X-Id"], json!({"$ref": "#/components/headers/X-Id"}));
         assert_eq!(post["responses"]["200"]["headers"]["Link"], header("b"));
-        assert_eq!(document["components"]["parameters"]["X-Id"], parameter("X-Id", "Names it"));
+        assert_eq!(document["components"]["parameters"]["header.X-Id"], parameter("X-Id", "Names it"));
         let names: Vec<&String> = document["components"]["headers"].as_object().expect("headers").keys().collect();
         assert_eq!(names, ["Link", "X-Id"]);
     }
