@@ -289,7 +289,7 @@ mod tests {
 
     use super::*;
 
-    const SUMS: Aggregations = Aggregations::new();
+    static SUMS: Aggregations = Aggregations::new();
 
     fn used(customer: u128, product: &str, at: &str, quantity: &str) -> MeteredEvent {
         MeteredEvent {
