@@ -283,6 +283,22 @@ impl Call {
         self.state.with_connection(principal.organization(), move |services| work(services, &principal)).await
     }
 
+    /// Prints for the principal on a blocking thread. The work must not use the database: it can take as long as printing may.
+    pub(crate) async fn print<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Services, &Principal) -> UseCaseResult<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let principal = self.principal()?.clone();
+        let permit = self.state.permit_print(principal.organization()).await?;
+        let counting = self.state.clone();
+        blocking(&self.state, move |services| {
+            // The printing thread releases the permit, even if the request was abandoned.
+            let _permit = permit;
+            counting.metrics().count_print(work(services, &principal))
+        })
+        .await
+    }
+
     /// Runs work that is one transaction and may change data. On a database with one writer, the work waits for its turn in the
     /// queue of the usage writer, so that organizations share the database's writer.
     pub(crate) async fn run_in_turn<T: Send + 'static>(

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header as _, Quality};
 use billing_application::billing_run::BillingReport;
-use billing_application::error::UseCaseResult;
+use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{Distribution, GroupFigures, ImportedFile, UsageWriter, WriterFigures};
 use billing_domain::calendar::Timestamp;
-use billing_domain::ports::{DeliveryBacklog, DiskUse, PoolUse, Store, WriterPauses};
+use billing_domain::ports::{DeliveryBacklog, DiskUse, PoolUse, PrintError, PrintStop, Store, WriterPauses};
 use billing_domain::webhook::AttemptOutcome;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -105,6 +105,7 @@ pub(crate) struct Metrics {
     durations: Family<OperationLabels, Histogram>,
     refused_events: Family<CodeLabels, Counter>,
     failed_log_ins: Family<KindLabels, Counter>,
+    failed_prints: Family<ReasonLabels, Counter>,
     imports: ImportMetrics,
     billing: BillingMetrics,
     late: LateContracts,
@@ -194,6 +195,14 @@ struct OutcomeLabels {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+/// The reasons why a document was not printed, other than a character that no font has.
+const PRINT_FAILURES: [&str; 5] = ["failed", "not_started", "out_of_memory", "process_ended", "timed_out"];
+
 /// The outcomes of a billing run.
 const RUN_SUCCEEDED: &str = "success";
 const RUN_PARTIAL: &str = "partial";
@@ -223,13 +232,18 @@ impl Metrics {
         for kind in LogInKind::ALL {
             drop(failed_log_ins.get_or_create(&KindLabels { kind: kind.name() }));
         }
+        let failed_prints = Family::<ReasonLabels, Counter>::default();
+        registry.register("failed_prints", "Documents that could not be printed, by reason", failed_prints.clone());
+        for reason in PRINT_FAILURES {
+            drop(failed_prints.get_or_create(&ReasonLabels { reason }));
+        }
         let (imports, billing, late) = (ImportMetrics::default(), BillingMetrics::default(), LateContracts::default());
         imports.register(&mut registry);
         billing.register(&mut registry);
         registry.register_collector(Box::new(late.clone()));
         let webhooks = WebhookMetrics::default();
         webhooks.register(&mut registry);
-        Self { registry, requests, durations, refused_events, failed_log_ins, imports, billing, late, webhooks }
+        Self { registry, requests, durations, refused_events, failed_log_ins, failed_prints, imports, billing, late, webhooks }
     }
 
     /// Records a completed request. `operation` is `None` for unknown routes and pages.
@@ -254,6 +268,22 @@ impl Metrics {
     /// Counts a log-in with invalid credentials.
     pub(crate) fn log_in_failed(&self, kind: LogInKind) {
         self.failed_log_ins.get_or_create(&KindLabels { kind: kind.name() }).inc();
+    }
+
+    /// Counts a document that could not be printed.
+    pub(crate) fn count_print<T>(&self, printed: UseCaseResult<T>) -> UseCaseResult<T> {
+        let reason = match &printed {
+            Err(UseCaseError::Print(PrintError::Stopped(stop))) => match stop {
+                PrintStop::TimedOut { .. } => "timed_out",
+                PrintStop::OutOfMemory { .. } => "out_of_memory",
+                PrintStop::ProcessEnded(_) => "process_ended",
+                PrintStop::NotStarted(_) => "not_started",
+            },
+            Err(UseCaseError::Print(PrintError::Failed(_))) => "failed",
+            Ok(_) | Err(_) => return printed,
+        };
+        self.failed_prints.get_or_create(&ReasonLabels { reason }).inc();
+        printed
     }
 
     /// Runs an import and counts it. A dry run is not counted.

@@ -62,7 +62,8 @@ impl HttpState {
         // A slow client prolongs its report, so one organization never has all permits. Other work ends by itself soon.
         let reports = FairPermits::with_reserve(settings.reports_at_once);
         let scans = FairPermits::with_half_reserved(settings.reports_at_once.clamp(1, MAX_SCANS));
-        let prints = FairPermits::new(settings.prints_at_once);
+        // A document can take as long to print as other requests wait for a permit.
+        let prints = FairPermits::with_reserve(settings.prints_at_once);
         let trials = FairPermits::new(settings.trials_at_once);
         let parses = FairPermits::with_half_reserved(std::thread::available_parallelism().map_or(1, NonZero::get));
         let connections = FairPermits::for_short_requests(settings.requests_at_once);

@@ -9,7 +9,7 @@ use billing_domain::document::printout::Printout;
 use billing_domain::einvoice::Syntax;
 use billing_domain::einvoice::business_terms::BusinessTerms;
 use billing_domain::ports::{
-    Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, WebhookRequest, WebhookResponse, WebhookSender,
+    Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, PrintStop, WebhookRequest, WebhookResponse, WebhookSender,
     WebhookUrlPolicy, WebhookUrlRefusal,
 };
 use billing_domain::receivables::StatementPrintout;
@@ -76,7 +76,7 @@ impl IdSource for FreshIds {
     }
 }
 
-/// A printer that renders a document as plain text. It fails for documents that contain `☐`.
+/// A printer that renders a document as plain text. It fails for documents that contain `☐`, and times out for those that contain `⌛`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PlainPrinter;
 
@@ -93,6 +93,9 @@ impl DocumentPrinter for PlainPrinter {
 fn plain(said: String) -> Result<RenderedFile, PrintError> {
     if said.contains('☐') {
         return Err(PrintError::MissingGlyph("☐".to_owned()));
+    }
+    if said.contains('⌛') {
+        return Err(PrintStop::TimedOut { seconds: 20 }.into());
     }
     let sha256 = Sha256::digest(&said).into();
     Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })

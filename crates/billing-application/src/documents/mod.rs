@@ -13,7 +13,7 @@ pub use payments::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,
 };
-pub use print::{PrintedDocument, WantedPrint, find_print, print_document};
+pub use print::{PrintedDocument, WantedPrint, find_print, keep_attached_e_invoice, keep_print, print_document};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

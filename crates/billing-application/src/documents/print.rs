@@ -26,7 +26,7 @@ pub struct PrintedDocument {
 pub enum WantedPrint {
     /// The stored file.
     Kept(PrintedDocument),
-    /// The content to print with [`print_document`].
+    /// The content to print with [`keep_attached_e_invoice`], [`print_document`] and [`keep_print`].
     ToPrint(Box<Printout>),
 }
 
@@ -59,22 +59,38 @@ fn with_logo(cx: &mut Cx<'_>, mut printout: Printout) -> UseCaseResult<Printout>
     Ok(printout)
 }
 
-/// Prints a document. The first file of an issued document is stored. Concurrent callers all get the stored file.
+/// Returns the content to print with the stored e-invoice, so that the printed file contains the stored bytes.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if the e-invoice cannot be stored.
+pub fn keep_attached_e_invoice(services: &Services, principal: &Principal, printout: &mut Printout) -> UseCaseResult<()> {
+    let key = printout.head.key(allow(principal, UseCase::GetDocument)?);
+    if let Some(e_invoice) = printout.e_invoice.take() {
+        printout.e_invoice = Some(keep(services, key, FileForm::Cii, e_invoice)?);
+    }
+    Ok(())
+}
+
+/// Prints a document without the database.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Print`] if printing fails.
-pub fn print_document(services: &Services, principal: &Principal, printout: &Printout) -> UseCaseResult<PrintedDocument> {
-    let organization = allow(principal, UseCase::GetDocument)?;
-    let number = printout.head.number.clone();
-    let key = printout.head.key(organization);
-    let file = match &printout.e_invoice {
-        None => services.printer.print(printout)?,
-        Some(e_invoice) => {
-            // The file contains the stored e-invoice, so that both are the same bytes.
-            let e_invoice = Some(keep(services, key, FileForm::Cii, e_invoice.clone())?);
-            services.printer.print(&Printout { e_invoice, ..printout.clone() })?
-        }
-    };
+pub fn print_document(services: &Services, principal: &Principal, printout: &Printout) -> UseCaseResult<RenderedFile> {
+    allow(principal, UseCase::GetDocument)?;
+    Ok(services.printer.print(printout)?)
+}
+
+/// Stores the first file of an issued document. Concurrent callers all get the stored file. The file of a draft is not stored.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if the file cannot be stored.
+pub fn keep_print(
+    services: &Services,
+    principal: &Principal,
+    printout: &Printout,
+    file: RenderedFile,
+) -> UseCaseResult<PrintedDocument> {
+    let key = printout.head.key(allow(principal, UseCase::GetDocument)?);
     let file = if printout.issued.is_none() { file } else { keep(services, key, FileForm::Pdf, file)? };
-    Ok(PrintedDocument { number, file })
+    Ok(PrintedDocument { number: printout.head.number.clone(), file })
 }

@@ -202,6 +202,32 @@ pub enum PrintError {
     /// The fonts are unreadable, or a library failed.
     #[error("the document could not be printed: {0}")]
     Failed(String),
+    /// Printing ended before the document was complete. Another attempt can succeed.
+    #[error(transparent)]
+    Stopped(#[from] PrintStop),
+}
+
+/// The reason why printing ended before the document was complete.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PrintStop {
+    /// Printing reached its time limit.
+    #[error("printing took longer than {seconds} s")]
+    TimedOut {
+        /// The time limit.
+        seconds: u64,
+    },
+    /// Printing reached its limit of memory.
+    #[error("printing needed more than {mib} MiB of memory")]
+    OutOfMemory {
+        /// The limit of memory.
+        mib: u32,
+    },
+    /// The process that printed the document ended.
+    #[error("the process that printed the document ended: {0}")]
+    ProcessEnded(String),
+    /// No process that prints documents could be started.
+    #[error("the process that prints documents could not be started: {0}")]
+    NotStarted(String),
 }
 
 /// A printer of documents as PDF. Printing is deterministic: it uses no clock, no randomness and no state of earlier

@@ -42,7 +42,7 @@ pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{
     Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, NewKey, PasswordCheck, PasswordHasher,
-    PrintError, Sealer, SecretError, TokenSigner, WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlPolicy,
+    PrintError, PrintStop, Sealer, SecretError, TokenSigner, WebhookRequest, WebhookResponse, WebhookSender, WebhookUrlPolicy,
     WebhookUrlRefusal,
 };
 pub use formats::UsageFormats;

@@ -129,8 +129,16 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
     );
     add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
-    let mut busy =
-        vec!["contended", "node_unavailable", "not_ready", "overloaded", "timed_out", "too_many_reports", "unavailable"];
+    let mut busy = vec![
+        "contended",
+        "node_unavailable",
+        "not_ready",
+        "overloaded",
+        "print_failed",
+        "timed_out",
+        "too_many_reports",
+        "unavailable",
+    ];
     busy.extend(takes_a_file.then_some(IMPORT_STOPPED));
     let means = if takes_a_file {
         "The service is unavailable or overloaded, or the import stopped before the end of the file; `Retry-After` is the time to \

@@ -9,14 +9,14 @@ use billing_application::error::{MappingOrigin, ResourceKind, UseCaseError};
 use billing_domain::access::Permission;
 use billing_domain::einvoice::Missing;
 use billing_domain::format::{FormatError, FormatTarget};
-use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
+use billing_domain::ports::{NodeUnavailable, PrintError, PrintStop, SecretError, StoreError};
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
 
 use super::{
-    CONFIRMATION_REQUIRED, CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, VALIDATION_FAILED, grouped, pointer,
-    see_errors,
+    CONFIRMATION_REQUIRED, CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, UNAVAILABLE_RETRY_SECONDS,
+    VALIDATION_FAILED, grouped, pointer, see_errors,
 };
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
@@ -135,10 +135,23 @@ impl Problem {
                     format!("no font of this server has “{missing}”, which the document says: its operators can add one");
                 Self::new(StatusCode::CONFLICT, "glyph_missing", detail)
             }
+            UseCaseError::Print(PrintError::Stopped(stop)) => Self::print_failed(stop),
             UseCaseError::Store(StoreError::Corrupt(_) | StoreError::Unsupported(_))
             | UseCaseError::Secret(SecretError::Failed(_))
             | UseCaseError::Print(PrintError::Failed(_)) => Self::internal(),
         }
+    }
+
+    /// Returns the problem of a document that was not printed completely. The reason has no details of the system.
+    fn print_failed(stop: &PrintStop) -> Self {
+        let reason = match stop {
+            PrintStop::TimedOut { .. } | PrintStop::OutOfMemory { .. } => stop.to_string(),
+            PrintStop::ProcessEnded(_) => "the process that printed the document ended".to_owned(),
+            PrintStop::NotStarted(_) => "the process that prints documents could not be started".to_owned(),
+        };
+        let detail =
+            format!("{reason}: retry after the given delay, and if that fails, too, give the request id to the operators");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "print_failed", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 
     fn log_in_refused(code: &'static str, error: &UseCaseError) -> Self {
@@ -215,7 +228,8 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::Print(PrintError::Failed(_)) => {
                 tracing::error!(error = %Chain(&error), "a request failed");
             }
-            UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_)) => {
+            UseCaseError::Store(StoreError::Contended | StoreError::Unavailable(_))
+            | UseCaseError::Print(PrintError::Stopped(_)) => {
                 tracing::warn!(error = %Chain(&error), "a request could not be carried out");
             }
             UseCaseError::InvalidCredentials
@@ -408,6 +422,11 @@ mod tests {
             (UseCaseError::Secret(SecretError::CommonPassword), 422, "password_refused"),
             (UseCaseError::Secret(SecretError::InvalidToken), 401, "unauthenticated"),
             (UseCaseError::Secret(SecretError::Failed("a secret cause".to_owned())), 500, "internal_error"),
+            (PrintError::Failed("a secret path".to_owned()).into(), 500, "internal_error"),
+            (PrintError::from(PrintStop::TimedOut { seconds: 20 }).into(), 503, "print_failed"),
+            (PrintError::from(PrintStop::OutOfMemory { mib: 512 }).into(), 503, "print_failed"),
+            (PrintError::from(PrintStop::ProcessEnded("a secret status".to_owned())).into(), 503, "print_failed"),
+            (PrintError::from(PrintStop::NotStarted("a secret path".to_owned())).into(), 503, "print_failed"),
             (UseCaseError::Store(StoreError::Contended), 503, "contended"),
             (UseCaseError::Store(unavailable), 503, "unavailable"),
             (UseCaseError::Store(StoreError::Corrupt("a secret row".to_owned())), 500, "internal_error"),

@@ -4,9 +4,10 @@ use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
 };
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::documents::{self, DocumentList, WantedEInvoice, WantedPrint};
+use billing_application::documents::{self, DocumentList, PrintedDocument, WantedEInvoice, WantedPrint};
 use billing_application::error::ResourceKind;
 use billing_domain::document::files::RenderedFile;
+use billing_domain::document::printout::Printout;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
@@ -14,6 +15,7 @@ use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
 use crate::operation::{PDF, XML};
 use crate::preference;
+use crate::problem::Problem;
 use crate::query::documents::{DocumentListRequest, DocumentParams};
 use crate::query::lists::EInvoiceParams;
 
@@ -26,17 +28,26 @@ pub(crate) async fn get_document_pdf(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
     let printed = match call.look_up(move |cx| documents::find_print(cx, document_ref)).await? {
         WantedPrint::Kept(printed) => printed,
-        WantedPrint::ToPrint(printout) => {
-            let permit = call.state.permit_print(call.principal()?.organization()).await?;
-            let printed = call.run(move |services, principal| {
-                // The rendering thread releases the permit, even if the request was abandoned.
-                let _permit = permit;
-                documents::print_document(services, principal, &printout)
-            });
-            printed.await?
-        }
+        WantedPrint::ToPrint(printout) => print(&call, printout).await?,
     };
     Ok(answer_file(&call.request, printed.file, PDF, &format!("{}.pdf", printed.number)))
+}
+
+/// Prints a document. The database is used before and after, but not while the document is printed.
+async fn print(call: &Call, mut printout: Box<Printout>) -> Result<PrintedDocument, Problem> {
+    if printout.e_invoice.is_some() {
+        let keep = call.run(move |services, principal| {
+            documents::keep_attached_e_invoice(services, principal, &mut printout)?;
+            Ok(printout)
+        });
+        printout = keep.await?;
+    }
+    let print = call.print(move |services, principal| {
+        let file = documents::print_document(services, principal, &printout)?;
+        Ok((printout, file))
+    });
+    let (printout, file) = print.await?;
+    call.run(move |services, principal| documents::keep_print(services, principal, &printout, file)).await
 }
 
 pub(crate) async fn get_document_xml(call: Call) -> Reply {

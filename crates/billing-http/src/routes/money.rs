@@ -85,13 +85,7 @@ pub(crate) async fn get_statement(call: Call) -> Reply {
     let (table, file) = (format!("attachment; {}", named("csv")), format!("inline; {}", named("pdf")));
     if format == StatementForm::Pdf {
         let statement = call.look_up(move |cx| balances::statement_printout(cx, &reference, from, to)).await?;
-        let permit = call.state.permit_print(call.principal()?.organization()).await?;
-        let printed = call.run(move |services, principal| {
-            // The rendering thread releases the permit, even if the request was abandoned.
-            let _permit = permit;
-            balances::print_statement(services, principal, &statement)
-        });
-        let printed = printed.await?;
+        let printed = call.print(move |services, principal| balances::print_statement(services, principal, &statement)).await?;
         let mut response = HttpResponse::Ok();
         response.insert_header((CONTENT_TYPE, PDF));
         response.insert_header((CONTENT_DISPOSITION, file));

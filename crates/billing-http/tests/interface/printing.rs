@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::{Server, UNKNOWN};
 use serde_json::Value;
+
+use crate::common::{Server, UNKNOWN};
 
 const SCOPES: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "documents:write", "read"];
 
@@ -94,4 +95,19 @@ async fn what_cannot_be_printed_is_refused() {
     let reporter = server.bearer(&["usage:write"]).await;
     let reply = server.get(&path, ("authorization", &reporter)).await;
     assert_eq!(reply.problem(), (403, "insufficient_scope".to_owned()));
+}
+
+#[actix_web::test]
+async fn a_file_that_was_not_finished_can_be_requested_again() {
+    let (server, bearer) = start(1).await;
+    let document = draft(&server, &bearer, "Acme ⌛").await;
+    let stopped = server.get(&format!("/api/documents/{document}/pdf"), ("authorization", &bearer)).await;
+    assert_eq!(stopped.problem(), (503, "print_failed".to_owned()));
+    assert!(stopped.json()["detail"].as_str().is_some_and(|detail| detail.contains("longer than 20 s")), "{stopped:?}");
+    let statement = server.get("/api/customers/statement/acme?format=pdf", ("authorization", &bearer)).await;
+    assert_eq!(statement.problem(), (503, "print_failed".to_owned()));
+    let metrics = server.get("/metrics", ("authorization", &bearer)).await.text;
+    for (reason, count) in [("timed_out", 2), ("failed", 0), ("process_ended", 0)] {
+        assert!(metrics.contains(&format!("usage_billing_failed_prints_total{{reason=\"{reason}\"}} {count}\n")), "{metrics}");
+    }
 }
