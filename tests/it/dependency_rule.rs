@@ -53,7 +53,7 @@ const CRATES: [CrateRule; 19] = [
     CrateRule {
         name: "billing-pdf",
         may_use: "billing-domain chrono comemo fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core qrcode \
-                  rust_decimal serde serde_json sha2 ttf-parser typst typst-layout typst-pdf",
+                  rust_decimal rustix serde serde_json sha2 tracing ttf-parser typst typst-layout typst-pdf",
         never: "actix-web billing-application diesel tokio",
     },
     CrateRule {

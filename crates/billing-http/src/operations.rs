@@ -480,14 +480,14 @@ operations! {
             takes EntityBody,
             answers EntityJson: "The created supplier entity",
             conflicts already_exists,
-            refuses forms;
+            refuses forms logo_too_complex;
 
         /// Changes a supplier entity. Omitted fields stay unchanged; null clears a field.
         POST "/api/entities/edit/{entity_ref}" Permission(EditEntity) => catalog::edit_entity,
             takes EntityEditBody,
             answers EntityJson: "The changed supplier entity",
             conflicts already_exists numbers_given,
-            refuses forms,
+            refuses forms logo_too_complex,
             or dry_run;
 
         /// Lists supplier entities in order of creation.

@@ -1,5 +1,6 @@
 //! Renders documents and statements as PDF files, as a pure function of a document's frozen content or a statement's entries.
-//! [`Printer`] implements the port with typst.
+//! [`Printer`] implements the port with typst. A server uses [`PrintProcesses`], which sends the inputs of each file to another
+//! process: [`typesetting_process`] is what runs there.
 //!
 //! The modules `template_data` and `statement_data` determine the texts. The templates determine only the layout and receive
 //! data, never source text. A changed template gets a new name, because the name is stored with each file.
@@ -9,30 +10,31 @@ mod epc;
 mod factur_x;
 mod figures;
 mod fonts;
+mod frame;
+mod processes;
+mod sheet;
 mod stamp;
 mod statement_data;
 mod template_data;
 mod texts;
 mod translations;
 mod typeset;
+pub mod typesetting_process;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
+use billing_domain::party::appearance::Logo;
 use billing_domain::ports::{DocumentPrinter, PrintError};
 use billing_domain::receivables::StatementPrintout;
-use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use fonts::{FontCollection, Fonts, SYSTEM_FOLDERS};
-use stamp::Stamp;
-use statement_data::StatementData;
-use template_data::TemplateData;
-use typeset::{Sheet, Template};
+pub use processes::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PrintProcessSettings, PrintProcesses, this_program};
+use sheet::Sheet;
 
-/// A renderer of documents. It loads the fonts with the first document.
+/// A renderer of documents in this process. It loads the fonts with the first document.
 #[derive(Debug)]
 pub struct Printer {
     fonts_dir: Option<PathBuf>,
@@ -65,57 +67,30 @@ impl Printer {
         Ok(self.fonts.get_or_init(load).as_ref().map_err(Clone::clone)?.for_text(text))
     }
 
-    /// Renders a sheet with the fonts for its data.
-    fn render(&self, fonts: &Fonts, sheet: Sheet<'_>) -> Result<RenderedFile, PrintError> {
-        let attached = if sheet.e_invoice.is_some() { " factur-x-1" } else { "" };
-        let maker = format!("billing-pdf {} {}{attached}", env!("CARGO_PKG_VERSION"), sheet.template.name());
-        let bytes = typeset::typeset(fonts, sheet)?;
-        Ok(RenderedFile { sha256: Sha256::digest(&bytes).into(), bytes, maker })
+    /// Typesets a sheet in this process.
+    pub(crate) fn typeset(&self, sheet: &Sheet) -> Result<Vec<u8>, PrintError> {
+        let fonts = match &sheet.draft {
+            Some(word) => self.fonts_for(&format!("{word}{}", sheet.data))?,
+            None => self.fonts_for(&sheet.data)?,
+        };
+        typeset::typeset(fonts, sheet)
     }
-}
 
-fn json(data: &impl Serialize) -> Result<String, PrintError> {
-    serde_json::to_string(data).map_err(|error| PrintError::Failed(error.to_string()))
+    fn render(&self, sheet: &Sheet) -> Result<RenderedFile, PrintError> {
+        Ok(sheet.rendered(self.typeset(sheet)?))
+    }
 }
 
 impl DocumentPrinter for Printer {
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
-        let mut data = TemplateData::of(printout)?;
-        let mut written = json(&data)?;
-        let fonts = match data.draft {
-            Some(word) => {
-                let fonts = self.fonts_for(&format!("{word}{written}"))?;
-                data.stamp = Some(Stamp::of(word, fonts).ok_or_else(|| PrintError::MissingGlyph(word.to_owned()))?);
-                written = json(&data)?;
-                fonts
-            }
-            None => self.fonts_for(&written)?,
-        };
-        let identifier = printout.head.document_ref.to_string();
-        let logo = printout.said.paper.as_ref().and_then(|paper| paper.logo.as_ref());
-        let sheet = Sheet {
-            template: Template::Invoice,
-            data: written.into_bytes(),
-            logo,
-            e_invoice: printout.e_invoice.as_ref().map(|file| file.bytes.as_slice()),
-            identifier: &identifier,
-            day: typeset::day_of(printout),
-        };
-        self.render(fonts, sheet)
+        self.render(&Sheet::of_document(printout)?)
     }
 
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
-        let written = json(&StatementData::of(statement)?)?;
-        let fonts = self.fonts_for(&written)?;
-        let identifier = format!("statement-{}", statement.customer.customer_ref);
-        let sheet = Sheet {
-            template: Template::Statement,
-            data: written.into_bytes(),
-            logo: None,
-            e_invoice: None,
-            identifier: &identifier,
-            day: statement.day,
-        };
-        self.render(fonts, sheet)
+        self.render(&Sheet::of_statement(statement)?)
+    }
+
+    fn can_print_logo(&self, logo: &Logo) -> Result<bool, PrintError> {
+        Ok(self.typeset(&Sheet::of_logo(Some(logo))).is_ok())
     }
 }

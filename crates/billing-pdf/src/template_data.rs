@@ -21,7 +21,6 @@ use serde::Serialize;
 use crate::calculation::{CalculationRenderer, Detail};
 use crate::epc;
 use crate::figures::Figures;
-use crate::stamp::Stamp;
 use crate::texts::{Entry, Footer, Text, address_lines, font_families, shortened};
 use crate::translations::{Translations, with};
 
@@ -50,8 +49,8 @@ pub(crate) struct TemplateData {
     /// The word of the watermark on each page.
     #[serde(skip)]
     pub(crate) draft: Option<&'static str>,
-    /// The outlines of the watermark.
-    pub(crate) stamp: Option<Stamp>,
+    /// The place of the outlines of the watermark, which the typesetter adds.
+    stamp: (),
     letterhead: Text,
     seller: Party,
     customer: Party,
@@ -178,7 +177,7 @@ impl Writer<'_> {
             accent: self.paper.and_then(|paper| paper.accent_color).map(|color| color.to_string()),
             logo: self.logo(),
             draft: self.printout.issued.is_none().then_some(words.draft),
-            stamp: None,
+            stamp: (),
             letterhead: Text::new(parties.entity_name.as_str()),
             seller: self.party(words.seller, seller_name, seller, self.contact()),
             customer: self.party(words.customer, customer_name, customer, Vec::new()),

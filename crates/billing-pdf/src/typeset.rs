@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
-use billing_domain::calendar::{Date, TimeZone};
-use billing_domain::document::printout::Printout;
-use billing_domain::party::appearance::{Logo, LogoFormat};
+use billing_domain::calendar::Date;
+use billing_domain::party::appearance::LogoFormat;
 use billing_domain::ports::PrintError;
 use chrono::Datelike as _;
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
@@ -19,43 +18,11 @@ use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::factur_x;
 use crate::fonts::{Fonts, is_invisible};
+use crate::sheet::{Sheet, Template};
+use crate::stamp::Stamp;
 
 /// The maximum number of characters that an error names.
 const MAX_MISSING: usize = 50;
-
-/// A template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Template {
-    /// Invoices, credits and debits.
-    Invoice,
-    /// Statements of customers.
-    Statement,
-}
-
-impl Template {
-    /// Returns the template's name. A changed template gets a new name, because the name is stored with each file.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Invoice => "invoice-2",
-            Self::Statement => "statement-1",
-        }
-    }
-}
-
-/// The inputs of a file.
-pub(crate) struct Sheet<'l> {
-    pub(crate) template: Template,
-    /// The template's data as JSON.
-    pub(crate) data: Vec<u8>,
-    /// The logo with its image.
-    pub(crate) logo: Option<&'l Logo>,
-    /// The e-invoice to attach, in CII. Only the template of invoices has one.
-    pub(crate) e_invoice: Option<&'l [u8]>,
-    /// The identifier of the file.
-    pub(crate) identifier: &'l str,
-    /// The date of the file.
-    pub(crate) day: Date,
-}
 
 /// The data that all documents share. typst never frees a file id, so the ids are created once.
 struct Constants {
@@ -64,6 +31,7 @@ struct Constants {
     /// The template of invoices with an attached e-invoice.
     invoice_with_attachment: Source,
     statement: Source,
+    logo: Source,
     data: FileId,
     e_invoice: FileId,
     png: FileId,
@@ -83,6 +51,7 @@ static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
             format!("{}\n{}", include_str!("../templates/invoice-2.typ"), factur_x::ATTACH),
         ),
         statement: Source::new(file("statement-1.typ"), include_str!("../templates/statement-1.typ").to_owned()),
+        logo: Source::new(file("logo-1.typ"), include_str!("../templates/logo-1.typ").to_owned()),
         data: file("data.json"),
         e_invoice: file(factur_x::FILE_NAME),
         png: file(LogoFormat::Png.file_name()),
@@ -138,35 +107,44 @@ impl World for Input<'_> {
     }
 }
 
-/// Returns the date of a file: the document's issue date, or the day on which a draft was opened.
-pub(crate) fn day_of(printout: &Printout) -> Date {
-    printout.issued.map_or_else(|| TimeZone::UTC.service_date(printout.head.created_at), |issued| issued.issue_date)
-}
-
-/// Typesets a sheet.
+/// Typesets a sheet with the fonts for its data.
 ///
 /// # Errors
 /// Returns [`PrintError`] if typesetting fails.
-pub(crate) fn typeset(fonts: &Fonts, sheet: Sheet<'_>) -> Result<Vec<u8>, PrintError> {
+pub(crate) fn typeset(fonts: &Fonts, sheet: &Sheet) -> Result<Vec<u8>, PrintError> {
     let constants = &*CONSTANTS;
     let template = match sheet.template {
         Template::Invoice if sheet.e_invoice.is_some() => &constants.invoice_with_attachment,
         Template::Invoice => &constants.invoice,
         Template::Statement => &constants.statement,
+        Template::Logo => &constants.logo,
     };
-    let logo = sheet.logo.and_then(|logo| {
+    let data = match &sheet.draft {
+        Some(word) => with_stamp(&sheet.data, word, fonts)?,
+        None => sheet.data.clone(),
+    };
+    let logo = sheet.logo.as_ref().map(|logo| {
         let file = match logo.format {
             LogoFormat::Png => constants.png,
             LogoFormat::Svg => constants.svg,
         };
-        Some((file, Bytes::new(logo.image.as_deref()?.to_vec())))
+        (file, Bytes::new(logo.image.clone()))
     });
-    let e_invoice = sheet.e_invoice.map(|file| Bytes::new(file.to_vec()));
-    let input = Input { constants, template, fonts, data: Bytes::new(sheet.data), logo, e_invoice };
-    let made = make(&input, sheet.identifier, sheet.day);
+    let e_invoice = sheet.e_invoice.clone().map(Bytes::new);
+    let input = Input { constants, template, fonts, data: Bytes::new(data.into_bytes()), logo, e_invoice };
+    let made = make(&input, &sheet.identifier, sheet.day);
     // typst caches results, but they are never used again.
     comemo::evict(0);
     if sheet.e_invoice.is_some() { factur_x::with_description(made?) } else { made }
+}
+
+/// Returns the data of a draft with the outlines of the word across it.
+fn with_stamp(data: &str, word: &str, fonts: &Fonts) -> Result<String, PrintError> {
+    let failed = |error: serde_json::Error| PrintError::Failed(error.to_string());
+    let stamp = Stamp::of(word, fonts).ok_or_else(|| PrintError::MissingGlyph(word.to_owned()))?;
+    let mut data: serde_json::Map<String, serde_json::Value> = serde_json::from_str(data).map_err(failed)?;
+    data.insert("stamp".to_owned(), serde_json::to_value(&stamp).map_err(failed)?);
+    serde_json::to_string(&data).map_err(failed)
 }
 
 fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
@@ -216,5 +194,16 @@ fn add_missing_glyphs(frame: &Frame, missing: &mut String) {
             }
             FrameItem::Shape(..) | FrameItem::Image(..) | FrameItem::Link(..) | FrameItem::Tag(_) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_logo_alone_is_drawn_as_on_an_invoice() {
+        let (invoice, logo) = (include_str!("../templates/invoice-2.typ"), include_str!("../templates/logo-1.typ"));
+        let (_, picture) = logo.split_once("#let picture").expect("the definition");
+        let (picture, _) = picture.split_once("\n}\n").expect("its end");
+        assert!(picture.contains("image(") && invoice.contains(picture), "{picture}");
     }
 }

@@ -1,6 +1,8 @@
 //! Connects the adapters with the ports.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use billing_application::Services;
 use billing_application::secrets::shared_secrets;
@@ -10,7 +12,7 @@ use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker, Store};
 use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey, JsonAuditRenderer};
-use billing_pdf::Printer;
+use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PrintProcessSettings, PrintProcesses, this_program};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use billing_webhooks::{HttpWebhooks, WebhookSettings};
 use secrecy::{ExposeSecret, SecretString};
@@ -103,7 +105,7 @@ impl Composition {
         database: Database,
         signer: SignerSettings,
         passwords: BcryptPasswords,
-        printer: Printer,
+        printer: PrintProcesses,
         webhooks: WebhookSettings,
     ) -> CommandResult<Self> {
         let database = Arc::new(database);
@@ -120,9 +122,8 @@ impl Composition {
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
             passwords: Arc::new(passwords),
-            printer: Arc::new(printer),
             webhook_urls: webhooks,
-            ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens))
+            ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens), printer)
         };
         let renewed_signer = signer.secrets.is_empty().then_some(tokens);
         Ok(Self { database, services, webhook_senders, cookie_key, renewed_signer })
@@ -133,14 +134,22 @@ impl Composition {
 pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services> {
     let secret = RandomKeys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
-    Ok(services(&Arc::new(database), clock, Arc::new(jwt_signer(&[bearer])?)))
+    let tokens = Arc::new(jwt_signer(&[bearer])?);
+    Ok(services(&Arc::new(database), clock, tokens, print_processes(None, DEFAULT_MEMORY_MIB, DEFAULT_DEADLINE)?))
+}
+
+/// Creates the printer. It starts this program with the hidden command `print` when it first prints.
+pub(crate) fn print_processes(fonts_dir: Option<PathBuf>, memory_mib: u32, deadline: Duration) -> CommandResult<PrintProcesses> {
+    let program = this_program().map_err(|error| CommandError::Failed(format!("cannot find this program: {error}")))?;
+    let command = vec![program.into_os_string(), "print".into()];
+    Ok(PrintProcesses::new(PrintProcessSettings { command, fonts_dir, memory_mib, deadline }))
 }
 
 fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {
     JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| CommandError::Setting(error.to_string()))
 }
 
-fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>) -> Services {
+fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>, printer: PrintProcesses) -> Services {
     Services {
         store: Arc::clone(database) as Arc<dyn Store>,
         clock,
@@ -152,7 +161,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(AesSealer),
         teller: Arc::new(JsonAuditRenderer),
-        printer: Arc::new(Printer::default()),
+        printer: Arc::new(printer),
         e_invoices: Arc::new(billing_einvoice::Writer),
         webhook_urls: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,

@@ -13,14 +13,13 @@ use billing_auth::BcryptPasswords;
 use billing_domain::refs::ServerRef;
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
-use billing_pdf::Printer;
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::composition::{Composition, SignerSettings, open_to_serve};
+use crate::composition::{Composition, SignerSettings, open_to_serve, print_processes};
 use crate::connections::{Connections, MAX_METRICS_CONNECTIONS, max_connections_per_worker};
 use crate::failure::{CommandError, CommandResult};
 use crate::listen::listen;
@@ -48,7 +47,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let signer = SignerSettings { secrets: settings.jwt_secrets()?, lifetime_seconds: settings.token_lifetime_seconds };
     let passwords =
         BcryptPasswords::with_cost(settings.password_cost).map_err(|error| CommandError::Setting(error.to_string()))?;
-    let printer = Printer::new(settings.fonts_dir.clone());
+    let deadline = Duration::from_secs(settings.print_seconds);
+    let printer = print_processes(settings.fonts_dir.clone(), settings.print_memory_mib, deadline)?;
     let composition = Composition::new(database, signer, passwords, printer, settings.webhooks())?;
     composition.services.store.ready().map_err(CommandError::store)?;
     let public_url = match &settings.public_url {

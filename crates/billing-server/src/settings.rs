@@ -18,6 +18,7 @@ use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_import::{Delimiter, FileKind};
+use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB};
 use billing_report::ReportFormat;
 use billing_storage::NodeAddress;
 use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
@@ -94,6 +95,9 @@ pub(crate) enum Command {
     Report(ReportSettings),
     /// Prints the OpenAPI document.
     Openapi,
+    /// Typesets documents for a server, which starts this command.
+    #[command(hide = true)]
+    Print(PrintSettings),
     /// Bills the last month of three sample customers, and prints each document with its calculation.
     Demo(DemoSettings),
 }
@@ -352,6 +356,15 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "FOLDER", env = "USAGE_BILLING_FONTS_DIR", value_parser = folder)]
     pub(crate) fonts_dir: Option<PathBuf>,
 
+    /// Memory in MiB that a process that prints PDF documents may use, 128 to 65536. A server has at most two such processes, and a
+    /// third while a logo is uploaded.
+    #[arg(long, value_name = "MIB", env = "USAGE_BILLING_PRINT_MEMORY_MIB", default_value_t = DEFAULT_MEMORY_MIB, value_parser = within::<u32>(128..=65_536))]
+    pub(crate) print_memory_mib: u32,
+
+    /// Seconds for printing a PDF document, 1 to 25.
+    #[arg(long, value_name = "SECONDS", env = "USAGE_BILLING_PRINT_SECONDS", default_value_t = DEFAULT_DEADLINE.as_secs(), value_parser = within::<u64>(1..=25))]
+    pub(crate) print_seconds: u64,
+
     /// Failed log-ins per name or key in 15 minutes before further log-ins are slowed down, 1 to 10000.
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_LOGIN_FAILURES", default_value = "10", value_parser = within::<u32>(1..=10_000))]
     pub(crate) login_failures: u32,
@@ -499,6 +512,22 @@ fn truth(text: &str) -> Result<bool, String> {
         "false" | "0" => Ok(false),
         _ => Err("must be true or false".to_owned()),
     }
+}
+
+/// Settings of `print`.
+#[derive(Debug, Args)]
+pub(crate) struct PrintSettings {
+    /// Memory in MiB besides what the process has at its start.
+    #[arg(long, value_name = "MIB")]
+    pub(crate) memory_mib: u32,
+
+    /// Processor time in milliseconds after which the process ends.
+    #[arg(long, value_name = "MILLISECONDS")]
+    pub(crate) processor_millis: Option<u64>,
+
+    /// Folder with additional fonts.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) fonts_dir: Option<PathBuf>,
 }
 
 /// Settings of `import`.

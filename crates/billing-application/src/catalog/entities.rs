@@ -1,8 +1,10 @@
 //! Supplier entities. One of them is the organization's default: the first one created, until another is made the default.
 
+use billing_domain::access::Principal;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::page::{ListRequest, Page, PageRequest};
+use billing_domain::party::appearance::Logo;
 use billing_domain::party::legal::DocumentSettings;
 use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::patch::Changes;
@@ -16,6 +18,7 @@ use super::{inserted, only, updated};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::{Services, UseCase, allow};
 
 /// An entity with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +127,34 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
     let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
     cx.audit(AuditAction::Edit, change)?;
     Ok(view)
+}
+
+/// Returns the logo with an image that an edit of an entity names.
+///
+/// # Errors
+/// Returns [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
+pub fn received_logo(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<WantedEntity>) -> UseCaseResult<Option<Logo>> {
+    let present = only(ResourceKind::Entity, cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
+    let mut wanted = WantedEntity { profile: present.profile, is_default: None, tax: TaxBasisPatch::default() };
+    changes.apply(&mut wanted);
+    Ok(wanted.profile.paper.logo)
+}
+
+/// Prints a received logo once, without the database, so that no document has a logo that is expensive to print. A logo that is
+/// named by its hash was printed before.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) `logo_too_complex` if printing it is too expensive or fails.
+/// - [`Print`](crate::error::UseCaseError::Print) if it could not be printed for another reason.
+pub fn check_logo(services: &Services, principal: &Principal, logo: &Logo) -> UseCaseResult<()> {
+    allow(principal, UseCase::EditEntity)?;
+    if logo.image.is_none() || services.printer.can_print_logo(logo)? {
+        return Ok(());
+    }
+    let detail =
+        "must be printable with 300 ms of processor time and 100 MB of memory: use fewer masks, clips and points, or a PNG file";
+    Err(Violations::one(&["logo"], "logo_too_complex", detail).into())
 }
 
 /// Stores the image of a received logo. The entity has only its hash. A logo that is named by its hash must be stored already.

@@ -15,7 +15,9 @@ mod usage_products;
 pub use bank_accounts::{create_bank_account, edit_bank_account, get_bank_account, list_bank_accounts};
 pub use customers::{CustomerView, WantedCustomer, create_customer, edit_customer, get_customer, list_customers};
 pub use e_invoices::check_e_invoice;
-pub use entities::{EntityView, WantedEntity, create_entity, default_time_zone, edit_entity, get_entity, list_entities};
+pub use entities::{
+    EntityView, WantedEntity, check_logo, create_entity, default_time_zone, edit_entity, get_entity, list_entities, received_logo,
+};
 pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
 pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_new_pricing, rate_pricing};
 pub use taxes::{TaxBasisPatch, TaxPatch};

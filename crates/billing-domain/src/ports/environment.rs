@@ -10,6 +10,7 @@ use crate::document::printout::Printout;
 use crate::einvoice::Syntax;
 use crate::einvoice::business_terms::BusinessTerms;
 use crate::format::{FormatError, FormatMapping, MappedEvent};
+use crate::party::appearance::Logo;
 use crate::receivables::StatementPrintout;
 use crate::refs::NotificationRef;
 use crate::webhook::{AttemptOutcome, WebhookSecret, WebhookUrl};
@@ -247,6 +248,12 @@ pub trait DocumentPrinter: Send + Sync {
     /// # Errors
     /// Returns a [`PrintError`] when the statements cannot be printed.
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError>;
+
+    /// Prints a logo once, with less time and memory than a document may use. Returns whether that succeeds.
+    ///
+    /// # Errors
+    /// Returns [`PrintError::Stopped`] if printing ended for a reason that isn't the logo.
+    fn can_print_logo(&self, logo: &Logo) -> Result<bool, PrintError>;
 }
 
 /// A writer of e-invoices as XML. Writing is deterministic: the same terms give the same bytes.

@@ -21,7 +21,7 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 36] = [
+const RULES: [&str; 37] = [
     "address_not_public",
     "ambiguous_name",
     "conflicting_fields",
@@ -37,6 +37,7 @@ const RULES: [&str; 36] = [
     "invalid_routing_number",
     "invalid_url",
     "invalid_vat_id",
+    "logo_too_complex",
     "not_a_period_start",
     "not_retroactive",
     "o_stands_alone",

@@ -1,10 +1,14 @@
 //! Handlers for customers, supplier entities, usage products, pricings, bank accounts, usage formats and exchange rates.
 //! Creating, editing, reading and listing work in the same way for each resource.
 
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
 use billing_application::catalog::CustomerView;
 use billing_application::error::ResourceKind;
 use billing_application::{catalog, formats};
 use billing_domain::page::Order;
+use billing_domain::party::appearance::Logo;
 use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, PricingRef, UsageProductRef};
 use serde::Serialize;
 
@@ -19,28 +23,27 @@ use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRat
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
 use crate::problem::Problem;
 use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, ListParams, PricingRateParams};
-use actix_web::HttpResponse;
 
 /// Declares the handlers of resources for their use cases: `makes handler: Body { reference, content } => use case`,
 /// `edits handler: EditBody => use case`, `reads handler => use case`, `lists handler: answer => use case`.
 macro_rules! resource_handlers {
     ($($reference:ident, $thing:ident as $answer:ty {
-        makes $make:ident: $body:ty { $own:ident, $content:ident } => $makes:path;
-        edits $edit:ident: $edit_body:ty => $edits:path;
+        $(makes $make:ident: $body:ty { $own:ident, $content:ident } => $makes:path;)?
+        $(edits $edit:ident: $edit_body:ty => $edits:path;)?
         $(reads $get:ident => $reads:path;)?
         $(lists $list:ident: $element:ty => $lists:path;)*
     })+) => {$(
-        pub(crate) async fn $make(call: Call) -> Reply {
+        $(pub(crate) async fn $make(call: Call) -> Reply {
             let new: $body = call.body().await?;
             call.write::<$answer, _>(move |cx| $makes(cx, new.$own.clone(), new.$content.clone())).await
-        }
+        })?
 
-        pub(crate) async fn $edit(call: Call) -> Reply {
+        $(pub(crate) async fn $edit(call: Call) -> Reply {
             let reference = call.reference($reference::parse, ResourceKind::$thing)?;
             let edited = reference.clone();
             let changes = call.read_value(move |body| <$edit_body>::read(body, &edited)).await?;
             call.write::<$answer, _>(move |cx| $edits(cx, &reference, &changes)).await
-        }
+        })?
 
         $(pub(crate) async fn $get(call: Call) -> Reply {
             let reference = call.reference($reference::parse, ResourceKind::$thing)?;
@@ -61,8 +64,6 @@ resource_handlers! {
         reads get_customer => catalog::get_customer;
     }
     EntityRef, Entity as EntityJson {
-        makes create_entity: EntityBody { entity_ref, wanted } => catalog::create_entity;
-        edits edit_entity: EntityEditBody => catalog::edit_entity;
         reads get_entity => catalog::get_entity;
         lists list_entities: EntityJson => catalog::list_entities;
         lists list_entity_names: EntityNameJson => catalog::list_entities;
@@ -89,6 +90,30 @@ resource_handlers! {
         makes create_usage_format: FormatBody { format_ref, content } => formats::create_format;
         edits edit_usage_format: FormatEditBody => formats::edit_format;
         lists list_usage_formats: FormatJson => formats::list_formats;
+    }
+}
+
+pub(crate) async fn create_entity(call: Call) -> Reply {
+    let EntityBody { entity_ref, wanted } = call.body().await?;
+    check_logo(&call, wanted.profile.paper.logo.clone()).await?;
+    call.write::<EntityJson, _>(move |cx| catalog::create_entity(cx, entity_ref.clone(), wanted.clone())).await
+}
+
+pub(crate) async fn edit_entity(call: Call) -> Reply {
+    let reference = call.reference(EntityRef::parse, ResourceKind::Entity)?;
+    let edited = reference.clone();
+    let changes = Arc::new(call.read_value(move |body| EntityEditBody::read(body, &edited)).await?);
+    let (of, wanted) = (reference.clone(), Arc::clone(&changes));
+    let logo = call.look_up(move |cx| catalog::received_logo(cx, &of, &wanted)).await?;
+    check_logo(&call, logo).await?;
+    call.write::<EntityJson, _>(move |cx| catalog::edit_entity(cx, &reference, &changes)).await
+}
+
+/// Prints a received logo once, before the transaction.
+async fn check_logo(call: &Call, logo: Option<Logo>) -> Result<(), Problem> {
+    match logo.filter(|logo| logo.image.is_some()) {
+        Some(logo) => call.print(move |services, principal| catalog::check_logo(services, principal, &logo)).await,
+        None => Ok(()),
     }
 }
 

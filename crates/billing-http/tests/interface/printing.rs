@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::common::{Server, UNKNOWN};
@@ -110,4 +112,37 @@ async fn a_file_that_was_not_finished_can_be_requested_again() {
     for (reason, count) in [("timed_out", 2), ("failed", 0), ("process_ended", 0)] {
         assert!(metrics.contains(&format!("usage_billing_failed_prints_total{{reason=\"{reason}\"}} {count}\n")), "{metrics}");
     }
+}
+
+#[actix_web::test]
+async fn a_received_logo_is_printed_before_it_is_stored() {
+    let (server, bearer) = start(1).await;
+    let svg =
+        |content: &str| STANDARD.encode(format!(r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1">{content}</svg>"#));
+    let (simple, complex) = (svg("<path/>"), svg("<mask/>"));
+    let entity = |logo: &str| format!(r#"{{"entity_ref":"other","name":"Other","number_prefix":"OTH","logo":"{logo}"}}"#);
+    let key = ("authorization", bearer.as_str());
+    let refused = server.post("/api/entities/", key, &entity(&complex)).await;
+    assert_eq!(refused.problem(), (422, "logo_too_complex".to_owned()));
+    assert_eq!(refused.fields(), [("/logo".to_owned(), "logo_too_complex".to_owned())]);
+    let made = server.post("/api/entities/", key, &entity(&simple)).await;
+    assert_eq!(made.status, 200, "{made:?}");
+    let edit = |logo: &str| format!(r#"{{"logo":"{logo}"}}"#);
+    let refused = server.post("/api/entities/edit/other", key, &edit(&complex)).await;
+    assert_eq!(refused.problem(), (422, "logo_too_complex".to_owned()));
+    let logo = made.json()["logo"].as_str().expect("a logo").to_owned();
+    let named = server.post("/api/entities/edit/other", key, &edit(&logo)).await;
+    assert_eq!((named.status.as_u16(), &named.json()["logo"]), (200, &Value::from(logo)), "a stored logo is not printed again");
+    let unknown = server.post("/api/entities/edit/nobody", key, &edit(&complex)).await;
+    assert_eq!(unknown.problem(), (404, "entity_not_found".to_owned()));
+
+    // A server that prints nothing now takes everything else of an entity.
+    let busy = server.another(|settings| {
+        settings.prints_at_once = 0;
+        settings.turn_wait = Duration::ZERO;
+    });
+    let waiting = busy.post("/api/entities/edit/other", key, &edit(&simple)).await;
+    assert_eq!(waiting.problem(), (503, "overloaded".to_owned()));
+    let named = busy.post("/api/entities/edit/other", key, r#"{"name":"Another"}"#).await;
+    assert_eq!(named.status, 200, "{named:?}");
 }

@@ -1,0 +1,423 @@
+//! Prints documents in other processes. What a document costs to print, it costs there: a process has limits of memory and of
+//! time, and ends without consequences for the server.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use billing_domain::document::files::RenderedFile;
+use billing_domain::document::printout::Printout;
+use billing_domain::party::appearance::Logo;
+use billing_domain::ports::{DocumentPrinter, PrintError, PrintStop};
+use billing_domain::receivables::StatementPrintout;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::sheet::{Reply, Sheet};
+use crate::typesetting_process::{ProcessLimits, TOO_SLOW};
+
+/// The default of [`memory_mib`](PrintProcessSettings::memory_mib).
+pub const DEFAULT_MEMORY_MIB: u32 = 512;
+/// The default of [`deadline`](PrintProcessSettings::deadline).
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(20);
+
+/// The time after which a process that has nothing to print is closed.
+const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
+/// The limits of the process that prints a logo when it is uploaded. What costs more must not be on each document.
+const LOGO_LIMITS: ProcessLimits = ProcessLimits { memory_mib: 100, processor_millis: Some(LOGO_MILLIS) };
+/// The code of typst is several times slower without optimization.
+const LOGO_MILLIS: u64 = if cfg!(debug_assertions) { 3 * 300 } else { 300 };
+/// The largest part of what a process wrote to its standard error that is read.
+const MAX_ERROR_BYTES: u64 = 4096;
+/// What a program writes to its standard error when an allocation fails.
+const ALLOCATION_FAILED: &str = "memory allocation of";
+
+/// How typesetting processes are started, and their limits.
+#[derive(Clone, Debug)]
+pub struct PrintProcessSettings {
+    /// The program with its first arguments. The limits follow as further arguments.
+    pub command: Vec<OsString>,
+    /// The folder with additional fonts.
+    pub fonts_dir: Option<PathBuf>,
+    /// The memory in MiB that a process may use besides what it has at its start.
+    pub memory_mib: u32,
+    /// The time for one file.
+    pub deadline: Duration,
+}
+
+/// A printer that uses typesetting processes. A process is started when it is first needed, prints one file after the other, and is
+/// closed when it had nothing to print for five minutes.
+///
+/// There are as many processes as concurrent callers.
+#[derive(Clone, Debug)]
+pub struct PrintProcesses(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    settings: PrintProcessSettings,
+    idle: Mutex<IdleProcesses>,
+}
+
+#[derive(Debug, Default)]
+struct IdleProcesses {
+    /// The processes with nothing to print, and since when. The last one is used first.
+    processes: Vec<(PrintProcess, Instant)>,
+    /// Whether a thread closes processes that are idle for too long.
+    has_closer: bool,
+}
+
+impl PrintProcesses {
+    /// Creates a printer. No process is started yet.
+    pub fn new(settings: PrintProcessSettings) -> Self {
+        Self(Arc::new(Shared { settings, idle: Mutex::default() }))
+    }
+
+    fn print_sheet(&self, sheet: &Sheet) -> Result<RenderedFile, PrintError> {
+        let Shared { settings, .. } = &*self.0;
+        let limits = ProcessLimits { memory_mib: settings.memory_mib, processor_millis: None };
+        let mut process = match self.0.take_idle() {
+            Some(process) => process,
+            None => PrintProcess::start(settings, settings.fonts_dir.as_deref(), &limits)?,
+        };
+        match process.print(sheet, settings.deadline) {
+            Ok(reply) => {
+                self.0.put_back(process);
+                Ok(sheet.rendered(reply.into_outcome()?))
+            }
+            Err(end) => Err(end.stop(settings).into()),
+        }
+    }
+}
+
+impl DocumentPrinter for PrintProcesses {
+    fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
+        self.print_sheet(&Sheet::of_document(printout)?)
+    }
+
+    fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
+        self.print_sheet(&Sheet::of_statement(statement)?)
+    }
+
+    /// Prints a logo once, in a process of its own with smaller limits.
+    fn can_print_logo(&self, logo: &Logo) -> Result<bool, PrintError> {
+        let Shared { settings, .. } = &*self.0;
+        let mut process = PrintProcess::start(settings, None, &LOGO_LIMITS)?;
+        match process.print(&Sheet::of_logo(Some(logo)), settings.deadline) {
+            Ok(reply) => Ok(matches!(reply, Reply::Printed(_))),
+            Err(end) if end.is_of_sheet() => Ok(false),
+            Err(end) => Err(end.stop(settings).into()),
+        }
+    }
+}
+
+impl Shared {
+    /// Locks the idle processes. Nothing panics while the lock is held, so a poisoned lock has consistent content.
+    fn idle(&self) -> MutexGuard<'_, IdleProcesses> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an idle process that is still running.
+    fn take_idle(&self) -> Option<PrintProcess> {
+        loop {
+            let (mut process, _) = self.idle().processes.pop()?;
+            if process.is_running() {
+                return Some(process);
+            }
+        }
+    }
+
+    /// Keeps a process for the next file.
+    fn put_back(self: &Arc<Self>, process: PrintProcess) {
+        let mut idle = self.idle();
+        if !idle.has_closer {
+            let shared = Arc::clone(self);
+            let closer = thread::Builder::new().name("print-closer".to_owned()).spawn(move || shared.close_idle());
+            if let Err(error) = closer {
+                tracing::warn!(%error, "a typesetting process is closed, because no thread can close it later");
+                return;
+            }
+            idle.has_closer = true;
+        }
+        idle.processes.push((process, Instant::now()));
+    }
+
+    /// Closes processes that are idle for too long, until no process is idle.
+    fn close_idle(&self) {
+        while let Some(wait) = self.close_idle_longer_than(MAX_IDLE) {
+            thread::sleep(wait);
+        }
+    }
+
+    /// Closes processes that are idle for longer than a limit. Returns the time until the next one reaches it; `None` if no process is
+    /// idle, and then the next idle process needs another thread that closes it.
+    fn close_idle_longer_than(&self, limit: Duration) -> Option<Duration> {
+        let mut idle = self.idle();
+        let (kept, closed): (Vec<_>, Vec<_>) = idle.processes.drain(..).partition(|(_, since)| since.elapsed() < limit);
+        idle.processes = kept;
+        let wait = idle.processes.iter().map(|(_, since)| limit.saturating_sub(since.elapsed())).min();
+        idle.has_closer = wait.is_some();
+        drop(idle);
+        // Each waits for the end of its process, which must not hold the lock.
+        drop(closed);
+        wait
+    }
+}
+
+/// A running typesetting process. Dropping it ends the process.
+#[derive(Debug)]
+struct PrintProcess {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    errors: ChildStderr,
+}
+
+/// Why a process ended in the middle of a file.
+#[derive(Debug)]
+enum ProcessEnd {
+    /// The server ended it at the deadline.
+    Deadline,
+    /// It ended by itself, or something else ended it.
+    Itself { status: Option<ExitStatus>, said: String },
+    /// A thread of the server could not be started.
+    NoThread(io::Error),
+}
+
+impl PrintProcess {
+    fn start(settings: &PrintProcessSettings, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Result<Self, PrintError> {
+        let mut command = command(settings, fonts_dir, limits);
+        let started = command.spawn().and_then(|mut child| {
+            let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+            let ((input, output), errors) = pipes.ok_or_else(|| io::Error::other("it has no pipes"))?;
+            Ok(Self { child, input, output, errors })
+        });
+        started.map_err(|error| PrintStop::NotStarted(error.to_string()).into())
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Prints a sheet. After an error, the process is of no use any more.
+    fn print(&mut self, sheet: &Sheet, deadline: Duration) -> Result<Reply, ProcessEnd> {
+        let group = Pid::from_child(&self.child);
+        let (input, output) = (&mut self.input, &mut self.output);
+        let (done, waiting) = channel::<()>();
+        let (exchanged, is_late) = thread::scope(|scope| {
+            let watch = thread::Builder::new().name("print-deadline".to_owned()).spawn_scoped(scope, move || {
+                let is_late = waiting.recv_timeout(deadline) == Err(RecvTimeoutError::Timeout);
+                if is_late {
+                    // The process has not been waited for, so no other process can have its number.
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+                is_late
+            })?;
+            let exchanged = sheet.write_to(input).and_then(|()| Reply::read_from(output));
+            drop(done);
+            Ok((exchanged, watch.join().unwrap_or(true)))
+        })
+        .map_err(ProcessEnd::NoThread)?;
+        match exchanged {
+            Ok(reply) if !is_late => Ok(reply),
+            _ if is_late => Err(ProcessEnd::Deadline),
+            _ => Err(self.end()),
+        }
+    }
+
+    /// Ends the process if it still runs, and returns how it ended.
+    fn end(&mut self) -> ProcessEnd {
+        // A process that closed its pipes is about to exit by itself, and its status says why.
+        let ended = (0..100).find_map(|_| {
+            let status = self.child.try_wait().ok().flatten();
+            if status.is_none() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            status
+        });
+        let status = ended.or_else(|| {
+            self.kill();
+            self.child.wait().ok()
+        });
+        let mut said = Vec::new();
+        // What cannot be read is missing in the log.
+        let _ = (&mut self.errors).take(MAX_ERROR_BYTES).read_to_end(&mut said);
+        ProcessEnd::Itself { status, said: String::from_utf8_lossy(&said).trim().to_owned() }
+    }
+
+    fn kill(&self) {
+        // An error means that it has ended already.
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+    }
+}
+
+impl Drop for PrintProcess {
+    fn drop(&mut self) {
+        if self.is_running() {
+            self.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl ProcessEnd {
+    fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Itself { said, .. } if said.contains(ALLOCATION_FAILED))
+    }
+
+    /// Returns whether the sheet was the cause. A process that something else killed says nothing about its sheet.
+    fn is_of_sheet(&self) -> bool {
+        match self {
+            Self::Itself { status: Some(status), .. } => {
+                status.code() == Some(TOO_SLOW) || status.signal().is_some_and(|signal| signal != Signal::KILL.as_raw())
+            }
+            Self::Itself { status: None, .. } | Self::Deadline | Self::NoThread(_) => false,
+        }
+    }
+
+    /// Returns why the file was not printed, and logs what the process said.
+    fn stop(self, settings: &PrintProcessSettings) -> PrintStop {
+        let is_out_of_memory = self.is_out_of_memory();
+        match self {
+            Self::Deadline => PrintStop::TimedOut { seconds: settings.deadline.as_secs() },
+            Self::Itself { .. } if is_out_of_memory => PrintStop::OutOfMemory { mib: settings.memory_mib },
+            Self::Itself { status, said } => {
+                let status = status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string());
+                tracing::warn!(status, said, "a typesetting process ended in the middle of a file");
+                PrintStop::ProcessEnded(status)
+            }
+            Self::NoThread(error) => PrintStop::NotStarted(error.to_string()),
+        }
+    }
+}
+
+/// Returns the command that starts a process, in a process group of its own: signals of a terminal to the server must not end it
+/// in the middle of a file. It has no environment, because that of the server has secrets.
+fn command(settings: &PrintProcessSettings, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Command {
+    let mut words = settings.command.iter();
+    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
+    command.args(words).arg("--memory-mib").arg(limits.memory_mib.to_string());
+    if let Some(millis) = limits.processor_millis {
+        command.arg("--processor-millis").arg(millis.to_string());
+    }
+    if let Some(dir) = fonts_dir {
+        command.arg("--fonts-dir").arg(dir);
+    }
+    command.env_clear().envs(ENVIRONMENT).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Settings of libraries in the process.
+const ENVIRONMENT: [(&str, &str); 2] = [
+    // The allocator reserves 1 GiB at once, in KiB here, which the limit of memory would not allow, or not count.
+    ("MIMALLOC_ARENA_RESERVE", "32768"),
+    // typst lays out pages on all processors, but the server needs them, too.
+    ("RAYON_NUM_THREADS", "2"),
+];
+
+/// Returns this program, with which typesetting processes are started. On Linux, this works also after the file was replaced by
+/// another release.
+///
+/// # Errors
+/// Returns an error if the system does not know the program.
+pub fn this_program() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::party::appearance::LogoFormat;
+
+    use super::*;
+
+    /// Returns a printer whose processes are a shell script instead of typst.
+    fn printer(script: &str, deadline: Duration) -> PrintProcesses {
+        let command = ["/bin/sh", "-c", script, "print"].map(OsString::from).to_vec();
+        PrintProcesses::new(PrintProcessSettings { command, fonts_dir: None, memory_mib: 64, deadline })
+    }
+
+    /// Longer than any script.
+    const LONG: Duration = Duration::from_secs(60);
+    /// A script that answers one sheet with a file, and then waits for the end of its pipe.
+    const ANSWER: &str = "printf '\\000\\003\\000\\000\\000pdf'; cat > /dev/null";
+
+    fn logo() -> Logo {
+        Logo { format: LogoFormat::Svg, sha256: [0; 32], image: Some(b"<svg/>".as_slice().into()) }
+    }
+
+    fn stop(printer: &PrintProcesses) -> PrintStop {
+        match printer.print_sheet(&Sheet::of_logo(None)) {
+            Err(PrintError::Stopped(stop)) => stop,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_process_that_ends_is_the_reason() {
+        assert_eq!(stop(&printer("exit 7", LONG)), PrintStop::ProcessEnded("exit status: 7".to_owned()));
+        let killed = stop(&printer("kill -KILL $$", LONG));
+        assert!(matches!(&killed, PrintStop::ProcessEnded(status) if status.contains("signal: 9")), "{killed:?}");
+        let exhausted = "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$";
+        assert_eq!(stop(&printer(exhausted, LONG)), PrintStop::OutOfMemory { mib: 64 });
+        let missing = PrintProcessSettings { command: vec!["/nonexistent".into()], ..printer("", LONG).0.settings.clone() };
+        assert!(matches!(stop(&PrintProcesses::new(missing)), PrintStop::NotStarted(_)));
+        // A process that closes its output or answers nonsense, and goes on.
+        for script in ["exec >&-; sleep 60", "printf '\\011\\000\\000\\000\\000'; sleep 60"] {
+            assert!(matches!(stop(&printer(script, LONG)), PrintStop::ProcessEnded(_)), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_is_late_is_ended() {
+        let printer = printer("sleep 60", Duration::from_secs(1));
+        assert_eq!(stop(&printer), PrintStop::TimedOut { seconds: 1 });
+        assert!(printer.0.idle().processes.is_empty());
+    }
+
+    #[test]
+    fn a_process_is_kept_for_the_next_file_and_closed_when_it_is_idle() {
+        let printer = printer(ANSWER, LONG);
+        let file = printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        assert_eq!((file.bytes.as_slice(), file.maker.ends_with(" logo-1")), (b"pdf".as_slice(), true));
+        let id = |printer: &PrintProcesses| {
+            printer.0.idle().processes.iter().map(|(process, _)| process.child.id()).collect::<Vec<_>>()
+        };
+        let first = id(&printer);
+        assert_eq!(first.len(), 1);
+        assert!(printer.0.idle().has_closer);
+
+        // A process that ended while it was idle is replaced.
+        printer.0.idle().processes[0].0.kill();
+        while printer.0.idle().processes[0].0.is_running() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        assert_eq!(printer.0.idle().processes.len(), 1);
+        assert_ne!(id(&printer), first);
+
+        let wait = printer.0.close_idle_longer_than(LONG).expect("the process is not idle for long");
+        assert!(wait <= LONG && printer.0.idle().has_closer);
+        assert_eq!(printer.0.close_idle_longer_than(Duration::ZERO), None);
+        assert!(printer.0.idle().processes.is_empty() && !printer.0.idle().has_closer);
+    }
+
+    #[test]
+    fn only_a_logo_itself_is_a_reason_to_reject_it() {
+        let can_print = |script: &str| printer(script, LONG).can_print_logo(&logo());
+        assert_eq!(can_print(ANSWER), Ok(true));
+        // The library rejects the image.
+        assert_eq!(can_print("printf '\\002\\002\\000\\000\\000no'; cat > /dev/null"), Ok(false));
+        assert_eq!(can_print(&format!("exit {TOO_SLOW}")), Ok(false));
+        assert_eq!(can_print("kill -ABRT $$"), Ok(false), "no memory, or a stack that is too deep");
+        // The system or an operator ended the process.
+        assert!(matches!(can_print("kill -KILL $$"), Err(PrintError::Stopped(PrintStop::ProcessEnded(_)))));
+        assert!(matches!(can_print("exit 2"), Err(PrintError::Stopped(PrintStop::ProcessEnded(_)))));
+        let late = printer("sleep 60", Duration::from_secs(1)).can_print_logo(&logo());
+        assert_eq!(late, Err(PrintStop::TimedOut { seconds: 1 }.into()), "a busy machine");
+    }
+}
