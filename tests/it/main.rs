@@ -47,6 +47,7 @@ mod notifications;
 mod numbers;
 mod pages;
 mod paper;
+mod printing;
 mod rating;
 mod refusals;
 mod refused;

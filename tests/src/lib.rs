@@ -17,8 +17,10 @@ mod described;
 pub mod documentation;
 pub mod hooks;
 pub mod load;
+pub mod logos;
 pub mod naive;
 pub mod problem;
+pub mod processes;
 pub mod random;
 pub mod scene;
 pub mod server;
@@ -29,6 +31,7 @@ pub mod when;
 pub use client::{Answer, Client, Key, Request};
 pub use clock::Clock;
 pub use database::Database;
+pub use processes::Process;
 pub use scene::Scene;
 pub use server::Server;
 
