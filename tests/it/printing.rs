@@ -14,6 +14,7 @@ on_sqlite!(
     a_file_that_is_not_finished_in_time_is_given_up,
     a_process_has_limits_and_nothing_of_its_server,
     a_process_ends_with_its_server,
+    a_statement_of_many_rows_is_a_table_only,
 );
 
 /// Starts a server with the draft of a month that ended ten days ago. Returns the path of its file.
@@ -153,4 +154,27 @@ fn a_process_ends_with_its_server(database: &Database) {
     let process = Process::only_one_of(server.id());
     server.kill_9();
     process.wait_for_end();
+}
+
+fn a_statement_of_many_rows_is_a_table_only(database: &Database) {
+    let (server, client, path) = start(database, &[]);
+    let _server = server.without_verification();
+    let document = path.trim_start_matches("/api/documents/").trim_end_matches("/pdf");
+    books::issue(&client, &json!(document)).ok();
+    books::pay(&client, &json!(document), &json!({"amount": 0.01, "date": Day::today().to_string()})).ok();
+    let rows = || client.get("/api/customers/statement/acme?format=csv").text.lines().count();
+    assert_is_file(&client.get("/api/customers/statement/acme?format=pdf"));
+    // Thousands of payments over HTTP would take a minute.
+    let columns =
+        database.ask("SELECT group_concat(name, ',') FROM pragma_table_info('payments') WHERE name <> 'payment_id'").concat();
+    database.execute(&format!(
+        "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 2000)
+         INSERT INTO payments (payment_id,{columns}) SELECT randomblob(16),{columns} FROM payments, counted"
+    ));
+    assert!(rows() > 2000, "{}", rows());
+    let refused = client.get("/api/customers/statement/acme?format=pdf");
+    assert_eq!((refused.status, refused.text_of("code").as_str()), (422, "too_many_rows"), "{}", refused.text);
+    assert!(refused.text_of("detail").contains("csv"), "{}", refused.text);
+    let tomorrow = Day::today().plus_days(1);
+    assert_is_file(&client.get(&format!("/api/customers/statement/acme?format=pdf&from={tomorrow}")));
 }

@@ -7,7 +7,7 @@ use billing_domain::calendar::{Date, TimeZone};
 use billing_domain::document::files::RenderedFile;
 use billing_domain::money::MoneySum;
 use billing_domain::party::Customer;
-use billing_domain::receivables::{AccountKey, AccountStatement, Balance, StatementPrintout, statement};
+use billing_domain::receivables::{AccountKey, AccountStatement, Balance, MAX_PRINTED_ROWS, StatementPrintout, statement};
 use billing_domain::refs::{CustomerRef, EntityRef};
 
 use crate::book_repository::distinct;
@@ -110,7 +110,8 @@ pub fn customer_statement(
 /// time zone of the first entity.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Unknown`] if the customer does not exist.
+/// Returns [`UseCaseError::Unknown`] if the customer does not exist, and [`UseCaseError::TooMuch`] if the statements have too many
+/// rows for a printed document.
 pub fn statement_printout(
     cx: &mut Cx<'_>,
     customer_ref: &CustomerRef,
@@ -118,6 +119,13 @@ pub fn statement_printout(
     to: Option<Date>,
 ) -> UseCaseResult<StatementPrintout> {
     let accounts = customer_statement(cx, customer_ref, from, to)?;
+    let rows: usize = accounts.iter().map(|account| account.lines.len()).sum();
+    if rows > MAX_PRINTED_ROWS {
+        let detail = format!(
+            "the statement has {rows} rows, and a PDF file has at most {MAX_PRINTED_ROWS}: use the format csv, or a shorter period"
+        );
+        return Err(UseCaseError::TooMuch { code: "too_many_rows", detail });
+    }
     let customer = known(cx, customer_ref)?;
     let refs = distinct(accounts.iter().map(|account| account.entity_ref.clone()));
     let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;

@@ -686,7 +686,7 @@ operations! {
             asks StatementParams,
             answers List<StatementJson> | "text/csv" | "application/pdf": "A statement for each entity and currency",
             conflicts glyph_missing,
-            refuses amount_out_of_range;
+            refuses amount_out_of_range too_many_rows;
 
         /// Lists documents with totals by currency, or with `format` exports all of them as a table.
         GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents,

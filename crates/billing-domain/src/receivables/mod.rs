@@ -5,7 +5,9 @@
 
 mod statement;
 
-pub use statement::{AccountStatement, StatementEntry, StatementKind, StatementLine, StatementPrintout, statement};
+pub use statement::{
+    AccountStatement, MAX_PRINTED_ROWS, StatementEntry, StatementKind, StatementLine, StatementPrintout, statement,
+};
 
 use chrono::NaiveDate;
 

@@ -71,6 +71,9 @@ pub struct AccountStatement {
     pub closing_balance: MoneySum,
 }
 
+/// The maximum number of rows of printed statements. Printing needs about 70 KB for a row.
+pub const MAX_PRINTED_ROWS: usize = 2000;
+
 /// All data needed to print a customer's statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementPrintout {
