@@ -79,7 +79,7 @@ const CRATES: [CrateRule; 19] = [
     CrateRule {
         name: "billing-http",
         may_use: "actix-session actix-web anyhow base64 billing-application billing-console billing-domain billing-import billing-json \
-                  billing-report futures-util governor ipnet maud opentelemetry opentelemetry_sdk png prometheus-client roxmltree rust_decimal serde \
+                  billing-report flate2 futures-util governor ipnet maud opentelemetry opentelemetry_sdk png prometheus-client roxmltree rust_decimal serde \
                   serde_json sha2 strsim tempfile thiserror tokio tracing tracing-opentelemetry url utoipa validator",
         never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
     },

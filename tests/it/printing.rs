@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use acceptance::client::Request;
 use acceptance::logos::{arcs, masks};
 use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Process, Server, books, catalog, on_sqlite};
@@ -15,6 +16,7 @@ on_sqlite!(
     a_process_has_limits_and_nothing_of_its_server,
     a_process_ends_with_its_server,
     a_statement_of_many_rows_is_a_table_only,
+    texts_that_never_change_are_sent_compressed,
 );
 
 /// Starts a server with the draft of a month that ended ten days ago. Returns the path of its file.
@@ -177,4 +179,24 @@ fn a_statement_of_many_rows_is_a_table_only(database: &Database) {
     assert!(refused.text_of("detail").contains("csv"), "{}", refused.text);
     let tomorrow = Day::today().plus_days(1);
     assert_is_file(&client.get(&format!("/api/customers/statement/acme?format=pdf&from={tomorrow}")));
+}
+
+fn texts_that_never_change_are_sent_compressed(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::anonymous(&server);
+    for path in ["/openapi.json", "/openapi.json?numbers=string", "/docs", "/docs/schemas", "/docs/operations/record_event"] {
+        let plain = client.get(path);
+        let compressed = client.send(&Request::get(path).with("Accept-Encoding", "gzip, br"));
+        assert_eq!(
+            (plain.status, plain.header("Content-Encoding"), plain.header("Vary")),
+            (200, "", "accept-encoding"),
+            "{path}"
+        );
+        assert_eq!((compressed.status, compressed.header("Content-Encoding")), (200, "gzip"), "{path}");
+        assert!(compressed.bytes.len() * 3 < plain.bytes.len(), "{path}: {} {}", compressed.bytes.len(), plain.bytes.len());
+        assert_eq!(compressed.header("Content-Length"), compressed.bytes.len().to_string(), "{path}");
+        assert_eq!(compressed.header("Content-Type"), plain.header("Content-Type"), "{path}");
+    }
+    let wanted = Request::get("/openapi.json").with("Accept-Encoding", "gzip").with("Prefer", "numbers=string");
+    assert_eq!(client.send(&wanted).status, 200);
 }

@@ -14,6 +14,7 @@ use crate::operations;
 use crate::routes::dry_run::OperationTable;
 use crate::routes::service::Description;
 use crate::state::HttpState;
+use crate::static_text::StaticText;
 use crate::{auth, console, pages, router, routes};
 
 /// Builds the application of one worker.
@@ -47,9 +48,12 @@ pub fn metrics_app(
 }
 
 /// Returns the OpenAPI document, which is built once.
-fn description(numbers: NumbersAs) -> &'static str {
-    static NUMBERS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::Number).to_string());
-    static STRINGS: LazyLock<String> = LazyLock::new(|| openapi::described(NumbersAs::String).to_string());
+fn description(numbers: NumbersAs) -> &'static StaticText {
+    static NUMBERS: LazyLock<StaticText> = LazyLock::new(|| built(NumbersAs::Number));
+    static STRINGS: LazyLock<StaticText> = LazyLock::new(|| built(NumbersAs::String));
+    fn built(numbers: NumbersAs) -> StaticText {
+        StaticText::new(&openapi::described(numbers).to_string())
+    }
     match numbers {
         NumbersAs::Number => &NUMBERS,
         NumbersAs::String => &STRINGS,

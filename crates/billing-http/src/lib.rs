@@ -51,6 +51,7 @@ mod router;
 mod routes;
 mod settings;
 mod state;
+mod static_text;
 mod stored_response;
 mod trace;
 mod undrained_body;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody as _, to_bytes};
 use actix_web::dev::ServiceResponse;
-use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
 use billing_report::NumbersAs;
 use serde_json::Value;
 
@@ -31,7 +31,9 @@ pub(crate) async fn rewrite_as_strings(
     operation: &'static Operation,
     answered: ServiceResponse<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    if !answered.status().is_success() || !is_json(answered.headers()) {
+    // Only the OpenAPI document is compressed, and it has no decimals of a response.
+    let is_rewritable = is_json(answered.headers()) && !answered.headers().contains_key(CONTENT_ENCODING);
+    if !answered.status().is_success() || !is_rewritable {
         return Ok(answered);
     }
     let (request, response) = answered.into_parts();

@@ -6,13 +6,14 @@ mod operation_page;
 mod reference;
 mod search;
 
-use std::sync::LazyLock;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
 use actix_web::web::{self, Data};
-use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder};
+use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, HttpResponseBuilder, Resource, Responder};
 use billing_console::Asset;
 use billing_report::NumbersAs;
 use maud::{DOCTYPE, Markup, html};
@@ -22,6 +23,7 @@ use crate::openapi;
 use crate::problem::Problem;
 use crate::settings::PublicUrl;
 use crate::state::HttpState;
+use crate::static_text::StaticText;
 
 const HOME: &str = "/";
 const REFERENCE: &str = "/docs";
@@ -42,6 +44,9 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 /// The API reference, rendered at its first request. The document itself is dropped, to save memory.
 static DOCS: LazyLock<Reference> = LazyLock::new(|| Reference::of(&openapi::described(NumbersAs::Number)));
+
+/// The pages of the reference by their addresses, each rendered at its first request. There are as many as the reference has.
+static PAGES: LazyLock<Mutex<BTreeMap<String, StaticText>>> = LazyLock::new(Mutex::default);
 
 /// Registers the pages in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
@@ -104,8 +109,9 @@ pub fn key_calls(url: &PublicUrl, email: &str) -> [String; 2] {
     ]
 }
 
-async fn overview(state: Data<HttpState>) -> HttpResponse {
-    framed(&DOCS.overview(&state.settings().public_url.to_string()), "")
+async fn overview(request: HttpRequest, state: Data<HttpState>) -> HttpResponse {
+    let base = state.settings().public_url.to_string();
+    shared(&request, &base, &DOCS.overview(&base))
 }
 
 async fn search(request: HttpRequest) -> HttpResponse {
@@ -113,32 +119,41 @@ async fn search(request: HttpRequest) -> HttpResponse {
     let parameters = web::Query::<Vec<(String, String)>>::from_query(request.query_string()).map(web::Query::into_inner);
     let query = parameters.unwrap_or_default().into_iter().find(|(name, _)| name == "q").map(|(_, value)| value);
     let query: String = query.unwrap_or_default().chars().take(MAX_QUERY_CHARS).collect();
-    framed(&DOCS.search(&query), &query)
+    answer(framed(&DOCS.search(&query), &query))
 }
 
-async fn group(name: web::Path<String>) -> Result<HttpResponse, Problem> {
-    found(DOCS.group(&name))
+async fn group(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(&request, DOCS.group(&name))
 }
 
-async fn operation(id: web::Path<String>) -> Result<HttpResponse, Problem> {
-    found(DOCS.operation(&id))
+async fn operation(request: HttpRequest, id: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(&request, DOCS.operation(&id))
 }
 
-async fn schemas() -> HttpResponse {
-    framed(&DOCS.all_schemas(), "")
+async fn schemas(request: HttpRequest) -> HttpResponse {
+    shared(&request, "", &DOCS.all_schemas())
 }
 
-async fn schema(name: web::Path<String>) -> Result<HttpResponse, Problem> {
-    found(DOCS.schema(&name))
+async fn schema(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+    found(&request, DOCS.schema(&name))
 }
 
-fn found(page: Option<ReferencePage<'_>>) -> Result<HttpResponse, Problem> {
-    page.map(|page| framed(&page, "")).ok_or_else(Problem::unknown_route)
+fn found(request: &HttpRequest, page: Option<ReferencePage<'_>>) -> Result<HttpResponse, Problem> {
+    page.map(|page| shared(request, "", &page)).ok_or_else(Problem::unknown_route)
+}
+
+/// Returns a page that is the same in each response of a server. `base` is the address of the server, if the page contains it.
+fn shared(request: &HttpRequest, base: &str, page: &ReferencePage<'_>) -> HttpResponse {
+    let key = format!("{base}{}", page.address);
+    let rendered = || StaticText::new(&framed(page, ""));
+    // Nothing panics while the lock is held, so a poisoned lock has consistent content.
+    let text = PAGES.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_insert_with(rendered).clone();
+    text.respond(request, page_response())
 }
 
 /// Returns a page of the reference. `query` is the text in the field of the search.
-fn framed(page: &ReferencePage<'_>, query: &str) -> HttpResponse {
-    answer(document(&format!("{} – Usage Billing", page.title), &DOCS.framed(page, query)))
+fn framed(page: &ReferencePage<'_>, query: &str) -> String {
+    document(&format!("{} – Usage Billing", page.title), &DOCS.framed(page, query))
 }
 
 async fn style(request: HttpRequest) -> HttpResponse {
@@ -174,12 +189,17 @@ fn document(title: &str, body: &Markup) -> String {
 }
 
 fn answer(html: String) -> HttpResponse {
-    HttpResponse::Ok()
+    page_response().body(html)
+}
+
+fn page_response() -> HttpResponseBuilder {
+    let mut response = HttpResponse::Ok();
+    response
         .insert_header(ContentType::html())
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((REFERRER_POLICY, "no-referrer"))
-        .insert_header((X_FRAME_OPTIONS, "DENY"))
-        .body(html)
+        .insert_header((X_FRAME_OPTIONS, "DENY"));
+    response
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub(super) struct ReferencePage<'r> {
     /// The group that the page belongs to.
     group: Option<&'r str>,
     /// Address of the page.
-    address: String,
+    pub(super) address: String,
     body: Markup,
 }
 

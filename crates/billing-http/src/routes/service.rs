@@ -18,6 +18,7 @@ use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::lists::OpenApiParams;
 use crate::state::HttpState;
+use crate::static_text::StaticText;
 
 /// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -57,12 +58,14 @@ pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, Pr
 /// The OpenAPI document for each representation of decimals.
 pub(crate) struct Description {
     /// Returns the document, built on first use.
-    pub(crate) json: fn(NumbersAs) -> &'static str,
+    pub(crate) json: fn(NumbersAs) -> &'static StaticText,
 }
 
-pub(crate) async fn openapi(description: Data<Description>, query: Query) -> Reply {
+pub(crate) async fn openapi(request: HttpRequest, description: Data<Description>, query: Query) -> Reply {
     let OpenApiParams { numbers } = query.read()?;
-    Ok(HttpResponse::Ok().content_type(ContentType::json()).body((description.json)(numbers)))
+    let mut response = HttpResponse::Ok();
+    response.content_type(ContentType::json());
+    Ok((description.json)(numbers).respond(&request, response))
 }
 
 pub(crate) async fn last_verification(call: Call) -> Reply {
