@@ -9,7 +9,7 @@ use std::{iter, thread};
 use acceptance::hooks::{Endpoint, HangingReceiver, Receiver};
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::when::{self, Day};
-use acceptance::{Client, Request, catalog};
+use acceptance::{Client, Request, books, catalog, logos};
 use serde_json::{Value, json};
 
 use super::{CONNECTIONS, Case, Finding, SETTLE, Site, beside, by_status, no_probe, send_until, single_events};
@@ -46,6 +46,11 @@ const READY_PROBES: usize = 20;
 const READY_LIMIT_MILLIS: f64 = 500.0;
 const IMPORTED_ROWS: usize = 100_000;
 const MAX_IMPORTS: u64 = 20;
+/// The largest statement that is printed.
+const STATEMENT_ROWS: usize = 2000;
+const FILES: usize = 10;
+const FILE_LIMIT_MILLIS: f64 = 5000.0;
+const PRINT_MB: f64 = 50.0;
 /// Maximum time to connect, and to wait for data on a connection.
 const CONNECTION_LIMIT: Duration = Duration::from_secs(5);
 /// Interval of actions that repeat until the end of an attack.
@@ -60,7 +65,7 @@ const WEBHOOK_LIMIT: Duration = Duration::from_secs(1);
 const WEBHOOK_PATIENCE: Duration = Duration::from_secs(60);
 
 /// All cases.
-pub(super) const CASES: [Case; 13] = [
+pub(super) const CASES: [Case; 15] = [
     case("wrong-batches", "1 MB of wrong batches with a read key, 1 connection", "", wrong_batches),
     case("wrong-dry-runs", "dry runs of 90,000 members with a read key, 1 connection", "", wrong_dry_runs),
     case("wrong-events", "batches of 10,000 wrong events, 4 connections", "", wrong_events),
@@ -73,6 +78,11 @@ pub(super) const CASES: [Case; 13] = [
     case("import", "an import of 100,000 rows", "each row recorded", import),
     case("webhook-tests", "16 tests of a webhook endpoint that hangs", "no list refused", webhook_tests),
     case("hung-webhooks", "16 hung endpoints, 300 notifications each", "20 of 20 webhooks in ≤ 1 s", hung_webhooks),
+    Case { least_share: 0.5, ..case("logo", "logos of 25 masks, 4 connections", "a PDF file ≤ 5 s, memory ≤ 50 MB", logo) },
+    Case {
+        least_share: 0.5,
+        ..case("statement", "statements of 2,000 rows, 4 connections", "a PDF file ≤ 5 s, memory ≤ 50 MB", statement)
+    },
     Case { least_share: 0.0, ..case("ready", "a database that accepts no writes", "ready ≤ 500 ms", ready) },
 ];
 
@@ -221,6 +231,51 @@ fn stalled(site: &Site<'_>) -> Outcome<Finding> {
     site.under_attack(site.seconds, attack, || {
         let failed = (0..LIVE_PROBES).filter(|_| connect_live(address).is_none()).count();
         Ok(Finding::new(failed == 0, format!("{failed} of {LIVE_PROBES} probes failed")))
+    })
+}
+
+fn logo(site: &Site<'_>) -> Outcome<Finding> {
+    let entities = site.attacker.get("/api/entities/names").ok();
+    let entity = entities[0]["entity_ref"].as_str().ok_or_else(|| Failure::new("the attacker has no entity"))?;
+    let body = json!({"logo": logos::masks(25)}).to_string();
+    while_printing(site, &Outgoing::post(&format!("/api/entities/edit/{entity}"), body))
+}
+
+fn statement(site: &Site<'_>) -> Outcome<Finding> {
+    let path = format!("/api/customers/statement/{}", customer(HOT));
+    let draft = site.attacker.post(EVENTS, &event_now()).ok()["related_document_ref"].clone();
+    books::issue(&site.attacker, &draft);
+    let rows = || site.attacker.get(&format!("{path}?format=csv")).text.lines().count().saturating_sub(1);
+    for _ in rows()..STATEMENT_ROWS {
+        stop::check()?;
+        books::pay(&site.attacker, &draft, &json!({"amount": 0.01, "date": Day::today().to_string()}));
+    }
+    let finding = while_printing(site, &Outgoing::get(&format!("{path}?format=pdf")))?;
+    Ok(Finding { text: format!("{} rows; {}", rows(), finding.text), ..finding })
+}
+
+/// Returns an event of the customer with many events, now.
+fn event_now() -> Value {
+    json!({"timestamp": when::now(), "customer_ref": customer(HOT), "usage_product_ref": catalog::API_CALLS, "quantity": 100_000})
+}
+
+/// Measures the neighbor, its PDF files and the memory of the server while the attacker sends requests that print.
+fn while_printing(site: &Site<'_>, outgoing: &Outgoing) -> Outcome<Finding> {
+    let (plan, process) = (site.plan(&site.attacker, 4, None), site.server.id());
+    let draft = site.neighbor.post(EVENTS, &event_now()).ok()["related_document_ref"].clone();
+    let file = Outgoing::get(&format!("/api/documents/{}/pdf", draft.as_str().unwrap_or_default()));
+    let attack = |is_over: &AtomicBool| -> Outcome<Finding> {
+        forget_peak(process)?;
+        let before = resident_mb(process)?;
+        let sent = send_until(&plan, outgoing, is_over)?;
+        let growth = peak_mb(process)? - before;
+        Ok(Finding::new(growth <= PRINT_MB, format!("memory grew by {} MB; {}", short(growth), sent.text)))
+    };
+    site.under_attack(site.seconds, attack, || {
+        let sample = closed(&site.plan(&site.neighbor, 1, None), &mut times(FILES, file.clone()))?;
+        let (max, refused) = (max_millis(&sample), sample.others());
+        let text = format!("PDF files of the neighbor: max {} ms, {refused} of {FILES} refused", short(max));
+        Ok(Finding::new(refused == 0 && max <= FILE_LIMIT_MILLIS, text))
     })
 }
 
