@@ -188,10 +188,6 @@ fn after_the_log_was_truncated_nothing_is_acknowledged() {
     acknowledges_nothing_after("log truncated", |file, _| {
         std::fs::OpenOptions::new().write(true).truncate(true).open(log(file)).expect("an empty log");
     });
-    acknowledges_nothing_after("log cut in half", |file, _| {
-        let log = std::fs::OpenOptions::new().write(true).open(log(file)).expect("the log");
-        log.set_len(log.metadata().expect("the log").len() / 2).expect("half a log");
-    });
 }
 
 #[test]

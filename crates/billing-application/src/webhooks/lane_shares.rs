@@ -6,8 +6,8 @@ use billing_domain::refs::{EndpointRef, OrganizationId};
 
 /// The lanes of a server.
 ///
-/// An organization never has more lanes than are free. So whatever its endpoints do, another organization finds as many lanes as
-/// the first one has, and a third one half of them.
+/// An organization never has more lanes than are free. So another organization finds as many lanes as the first one has, also if
+/// all endpoints of the first one hang, and a third organization finds half of them.
 #[derive(Clone, Debug)]
 pub struct LaneShares {
     free: usize,

@@ -51,6 +51,20 @@ impl Served {
         transact::<_, StoreError>(&self.database, Access::Write, |tx| tx.insert_restore(&row))
     }
 
+    /// Commits rows until the last one is at the end of the log, behind what is left of earlier logs. Returns the size of the
+    /// log.
+    fn fill_log(&self) -> u64 {
+        let size = || std::fs::metadata(self.log()).expect("the log").len();
+        let before = size();
+        for number in 1..10_000 {
+            self.commit(number).expect("a row");
+            if size() > before {
+                return size();
+            }
+        }
+        panic!("the log does not grow");
+    }
+
     fn read(&self) -> StoreResult<()> {
         self.database.run(Access::Read, &mut |_| Ok(()))
     }
@@ -190,8 +204,8 @@ fn a_truncated_log_is_not_used_any_more() {
         [("empty", |_| 0), ("its header", |_| 32), ("half", |size| size / 2), ("a byte less", |size| size - 1)];
     for (case, cut) in cases {
         let served = Served::new();
-        served.commit(1).expect("a row");
-        truncate(&served.log(), cut(std::fs::metadata(served.log()).expect("the log").len()));
+        let size = served.fill_log();
+        truncate(&served.log(), cut(size));
         served.expect_replaced(case);
     }
 }
@@ -201,9 +215,8 @@ fn a_log_that_is_truncated_during_a_transaction_acknowledges_nothing_although_it
     let cases: [(&str, NewSize); 2] = [("empty", |_| 0), ("half", |size| size / 2)];
     for (case, cut) in cases {
         let served = Served::new();
-        served.commit(1).expect("a row");
-        let before = std::fs::metadata(served.log()).expect("the log").len();
-        let row = Restore { epoch: Epoch::new(2), restored_to: Timestamp::UNIX_EPOCH };
+        let before = served.fill_log();
+        let row = Restore { epoch: Epoch::new(20_000), restored_to: Timestamp::UNIX_EPOCH };
         let answer = transact::<_, StoreError>(&served.database, Access::Write, |tx| {
             truncate(&served.log(), cut(before));
             tx.insert_restore(&row)
@@ -290,6 +303,21 @@ const MARK: u64 = 60;
 /// The size from which a file is checked while the server runs, and more.
 const LARGE: u64 = 257 * 1024 * 1024;
 
+/// Returns the number of the first page of a table.
+fn root_page(file: &Path, table: &str) -> u64 {
+    use diesel::prelude::*;
+    #[derive(QueryableByName)]
+    struct Table {
+        #[diesel(sql_type = diesel::sql_types::BigInt)]
+        rootpage: i64,
+    }
+    let mut connection = SqliteConnection::establish(file.to_str().expect("UTF-8")).expect("the file");
+    let found =
+        diesel::sql_query(format!("SELECT rootpage FROM sqlite_master WHERE name = '{table}'")).get_result(&mut connection);
+    let Table { rootpage } = found.expect("the table");
+    u64::try_from(rootpage).expect("a page")
+}
+
 /// Creates a file without a log and with a malformed page, and with the mark of a server that was killed if `is_unclean`.
 fn malformed(directory: &Path, is_unclean: bool) -> PathBuf {
     use std::os::unix::fs::FileExt as _;
@@ -301,8 +329,7 @@ fn malformed(directory: &Path, is_unclean: bool) -> PathBuf {
         let opened = std::fs::OpenOptions::new().write(true).open(&file).expect("the file");
         opened.write_all_at(bytes, at).expect("other content");
     };
-    let size = std::fs::metadata(&file).expect("the file").len();
-    write(&[0xff; 4096], size - 4096);
+    write(&[0xff; 4096], (root_page(&file, "restores") - 1) * 4096);
     if is_unclean {
         write(&7_u32.to_be_bytes(), MARK);
     }

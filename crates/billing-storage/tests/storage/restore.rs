@@ -153,7 +153,7 @@ fn a_backup_that_is_not_sound_is_not_restored() {
     let files = Files::new();
     let whole = std::fs::read(&files.backup).expect("the backup");
     write_at(&files.backup, &[0xff; 4096], size(&files.backup) - 4096);
-    files.expect_refused("malformed", "quick_check");
+    files.expect_refused("malformed", "cannot be restored");
     std::fs::write(&files.backup, &whole[..whole.len() / 2]).expect("the first half");
     files.expect_refused("truncated", "cannot be restored");
     std::fs::write(&files.backup, "no database, but a text that is longer than a header of SQLite ".repeat(9)).expect("a text");

@@ -87,7 +87,7 @@ impl WebhookSender for Receivers {
     }
 }
 
-/// Ends the hanging requests also if the test fails, because their threads would wait for ever.
+/// Ends the hanging requests also if the test fails, because their threads would never end.
 struct End(Arc<Receivers>);
 
 impl Drop for End {
