@@ -7,6 +7,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::refs::{ContractRef, CustomerId, PaymentRef};
+use crate::text::InvisibleCharacter;
 
 /// The maximum number of keys.
 pub const MAX_METADATA_KEYS: usize = 20;
@@ -21,11 +22,11 @@ pub enum MetadataError {
     /// There are more than [`MAX_METADATA_KEYS`] keys.
     #[error("must have at most {MAX_METADATA_KEYS} keys")]
     TooManyKeys,
-    /// A key is empty, too long, or contains control characters or square brackets.
-    #[error("keys must be 1 to {MAX_METADATA_KEY_CHARS} characters without control characters and square brackets")]
+    /// A key is empty, too long, or contains invisible characters or square brackets.
+    #[error("keys must be 1 to {MAX_METADATA_KEY_CHARS} characters without invisible characters and square brackets")]
     Key,
-    /// A value is too long or contains control characters.
-    #[error("must be at most {MAX_METADATA_VALUE_CHARS} characters without control characters")]
+    /// A value is too long or contains invisible characters.
+    #[error("must be at most {MAX_METADATA_VALUE_CHARS} characters without invisible characters")]
     Value,
 }
 
@@ -68,11 +69,11 @@ impl Metadata {
 /// # Errors
 /// Returns [`MetadataError::Key`] or [`MetadataError::Value`].
 pub fn check_entry(key: &str, value: &str) -> Result<(), MetadataError> {
-    let is_bad = |character: char| character.is_control() || matches!(character, '[' | ']');
+    let is_bad = |character: char| InvisibleCharacter::of(character).is_some() || matches!(character, '[' | ']');
     if key.is_empty() || key.chars().count() > MAX_METADATA_KEY_CHARS || key.chars().any(is_bad) {
         return Err(MetadataError::Key);
     }
-    if value.chars().count() > MAX_METADATA_VALUE_CHARS || value.chars().any(char::is_control) {
+    if value.chars().count() > MAX_METADATA_VALUE_CHARS || InvisibleCharacter::first_in(value).is_some() {
         return Err(MetadataError::Value);
     }
     Ok(())

@@ -139,8 +139,8 @@ impl Footer {
         Prose::parse(text).map(Self).map_err(|error| match error {
             TextError::Empty => FormError::new("too_short", "must not be empty"),
             TextError::TooLong => TOO_LONG,
-            TextError::ControlCharacter => {
-                FormError::new("invalid_format", "must not contain control characters other than tabs and line breaks")
+            TextError::Invisible(_) => {
+                FormError::new("invalid_format", "must not contain invisible characters other than tabs and line breaks")
             }
         })
     }

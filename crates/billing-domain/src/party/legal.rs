@@ -113,7 +113,7 @@ impl BuyerReference {
         if text.is_empty() {
             return Err(FormError::new("too_short", "must not be empty"));
         }
-        OneLine::parse(text).map(Self).map_err(|_| FormError::new("invalid_format", "must not contain control characters"))
+        OneLine::parse(text).map(Self).map_err(|_| FormError::new("invalid_format", "must not contain invisible characters"))
     }
 
     /// Returns the reference as text.

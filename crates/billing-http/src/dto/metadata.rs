@@ -11,10 +11,10 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type}
 use super::declare::{ResponseValue, wire};
 use super::input::Node;
 use super::schemas::{Schemas, schemas};
-use super::wire::{ONE_LINE, limited};
+use super::wire::{VISIBLE_LINE, limited};
 
-/// Any characters of a key: no control characters and no square brackets, which filters put around a key.
-const KEY: &str = r"^[^\u0000-\u001F\u007F-\u009F\[\]]*$";
+/// Any characters of a key: no invisible characters and no square brackets, which filters put around a key.
+const KEY: &str = r"^[^\u0000-\u001F\u007F-\u009F\u200B\u2028-\u202E\u2060\u2066-\u2069\uFDD0-\uFDEF\uFEFF\uFFFE\uFFFF\[\]]*$";
 
 /// Metadata, ordered by key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ schemas! {
 }
 
 fn described() -> ObjectBuilder {
-    let value = limited(0, MAX_METADATA_VALUE_CHARS, ONE_LINE);
+    let value = limited(0, MAX_METADATA_VALUE_CHARS, VISIBLE_LINE);
     ObjectBuilder::new()
         .schema_type(Type::Object)
         .property_names(Some(limited(1, MAX_METADATA_KEY_CHARS, KEY)))

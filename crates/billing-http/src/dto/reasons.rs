@@ -39,7 +39,7 @@ impl Reason for TextError {
         match self {
             Self::Empty => "too_short",
             Self::TooLong => "too_long",
-            Self::ControlCharacter => "invalid_format",
+            Self::Invisible(_) => "invalid_format",
         }
     }
 }

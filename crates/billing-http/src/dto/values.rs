@@ -29,7 +29,7 @@ use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
     self, AssignedRef, DUE_UPON_RECEIPT, DUE_UPON_USAGE, EmailText, ExactNumber, FreeFormEvent, MAX_VERSION, NamedRef,
     NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataJson, SEVERAL_LINES,
-    SignedPriceInput, known, limited, texts,
+    SignedPriceInput, VISIBLE_LINE, VISIBLE_LINES, known, limited, texts,
 };
 use crate::logo::{self, MAX_LOGO_CHARS};
 
@@ -90,10 +90,10 @@ pub(crate) struct AnyEventRef;
 pub(crate) struct Password;
 
 text_values! {
-    /// One line of text without control characters, at most 4096 bytes.
-    OneLine as LineText: limited(1, MAX_TEXT_BYTES, ONE_LINE), example "Acme", |node| node.line();
+    /// One line of text without invisible characters, at most 4096 bytes.
+    OneLine as LineText: limited(1, MAX_TEXT_BYTES, VISIBLE_LINE), example "Acme", |node| node.line();
     /// Text that may have line breaks and tabs, at most 4096 bytes.
-    Prose as ProseText: limited(1, MAX_TEXT_BYTES, SEVERAL_LINES), example "Thank you", |node| node.prose();
+    Prose as ProseText: limited(1, MAX_TEXT_BYTES, VISIBLE_LINES), example "Thank you", |node| node.prose();
     /// An ISO 4217 currency code.
     Currency as CurrencyCode: limited(3, 3, "^[A-Z]{3}$"), example "EUR", |node| node.currency();
     /// A calendar date, `yyyy-mm-dd`.
@@ -124,7 +124,7 @@ text_values! {
     /// A unit code of UN/ECE Recommendation 20 or 21.
     UnitCode as UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62", |node| node.parsed(UnitCode::parse);
     /// Buyer reference printed on documents.
-    BuyerReference as BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, ONE_LINE), example "04011000-12345-35",
+    BuyerReference as BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, VISIBLE_LINE), example "04011000-12345-35",
         |node| node.parsed(BuyerReference::parse), as_str;
     /// A logo. In requests: the content of a PNG or SVG file of at most 256 KiB in base64, or a logo of a response. In responses:
     /// the format and the SHA-256 hash of the stored image.
@@ -134,7 +134,7 @@ text_values! {
     /// A color with enough contrast on white paper.
     AccentColor as AccentColorText: limited(7, 7, "^#[0-9A-Fa-f]{6}$"), example "#0b5cad", |node| node.parsed(AccentColor::parse);
     /// Text at the end of documents, at most 500 characters.
-    Footer as FooterText: limited(1, MAX_FOOTER_CHARS, SEVERAL_LINES), example "Register court Bremen HRB 12345",
+    Footer as FooterText: limited(1, MAX_FOOTER_CHARS, VISIBLE_LINES), example "Register court Bremen HRB 12345",
         |node| node.parsed(Footer::parse), as_str;
     /// An international bank account number.
     Iban as IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000",

@@ -31,6 +31,12 @@ const MAX_NUMERIC_CHARS: usize = 64;
 pub(super) const ONE_LINE: &str = r"^[^\u0000-\u001F\u007F-\u009F]*$";
 /// Like [`ONE_LINE`], with tabs and line breaks.
 pub(super) const SEVERAL_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$";
+/// Like [`ONE_LINE`], without the invisible characters of the basic plane. Those of other planes need a syntax that dialects of
+/// patterns do not share.
+pub(super) const VISIBLE_LINE: &str =
+    r"^[^\u0000-\u001F\u007F-\u009F\u200B\u2028-\u202E\u2060\u2066-\u2069\uFDD0-\uFDEF\uFEFF\uFFFE\uFFFF]*$";
+/// Like [`VISIBLE_LINE`], with tabs and line breaks.
+pub(super) const VISIBLE_LINES: &str = r"^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u200B\u2028-\u202E\u2060\u2066-\u2069\uFDD0-\uFDEF\uFEFF\uFFFE\uFFFF]*$";
 /// Net terms that are not a number of days.
 pub(super) const DUE_UPON_RECEIPT: &str = "DUE_UPON_RECEIPT";
 pub(super) const DUE_UPON_USAGE: &str = "DUE_UPON_USAGE";
