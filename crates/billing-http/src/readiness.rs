@@ -86,14 +86,17 @@ impl Readiness {
         Self { requests, results }
     }
 
-    /// Returns whether the database can be used. Requests a new check and waits for its result, but only shortly: if the
-    /// check takes longer, the last result applies.
+    /// Returns whether the database can be used. Requests a new check. After a failed check, the answer does not wait for it: a check
+    /// of a stopped database takes seconds. Otherwise it waits, but only shortly: if the check takes longer, the last result applies.
     ///
     /// # Errors
     /// Returns the reason why the database cannot be used.
     pub(crate) async fn check(&self) -> Result<(), NotReady> {
         let wanted = self.requests.request();
         let mut results = self.results.clone();
+        if let CheckResult { number: 1.., outcome: Err(reason), .. } = *results.borrow() {
+            return Err(reason);
+        }
         drop(tokio::time::timeout(PROBE_WAIT, results.wait_for(|result| result.number >= wanted)).await);
         let last = *self.results.borrow();
         if last.ended_at.elapsed() > OVERDUE_AFTER { Err(NotReady::Overdue) } else { last.outcome }
@@ -173,6 +176,19 @@ mod tests {
         assert_eq!(NotReady::from(&replaced).to_string(), DatabaseReplaced.to_string());
         let secret = StoreError::Unavailable("no connection to db.internal".into());
         assert_eq!(NotReady::from(&secret).to_string(), "the service cannot use its database");
+    }
+
+    #[tokio::test]
+    async fn a_probe_after_a_failed_check_does_not_wait_for_the_next_one() {
+        let failed = CheckResult { number: 1, ended_at: Instant::now(), outcome: Err(NotReady::Unusable) };
+        let (sender, results) = watch::channel(failed);
+        let readiness = Readiness { requests: Arc::default(), results };
+        // No thread checks the database, so only a probe that does not wait ends within no time.
+        let at_once = || tokio::time::timeout(Duration::ZERO, readiness.check());
+        assert_eq!(at_once().await, Ok(Err(NotReady::Unusable)));
+        assert!(readiness.requests.lock().is_requested, "the next check is requested");
+        sender.send_replace(CheckResult { number: 2, outcome: Ok(()), ..failed });
+        assert!(at_once().await.is_err(), "a probe after a successful check waits for the next one");
     }
 
     #[test]
