@@ -252,6 +252,12 @@ fn a_server_that_starts_with_a_wrong_clock_issues_nothing_until_the_clock_is_rig
     // Several runs would have begun meanwhile.
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(database.ask("SELECT count(*) FROM issued_documents"), ["0"]);
+    let admin = Client::admin(&server);
+    let refused = admin.post("/api/billing/run", &json!({}));
+    assert_eq!((refused.status, refused.text_of("code").as_str()), (409, "clock_not_trusted"));
+    let previewed = admin.post("/api/billing/run", &json!({"dry_run": true})).ok();
+    assert_eq!(previewed["issued"].as_array().map(Vec::len), Some(1), "dry runs go on: {previewed}");
+    assert_eq!(database.ask("SELECT count(*) FROM issued_documents"), ["0"]);
 
     clock.set(&when::now());
     let client = client.at(&server);

@@ -52,6 +52,8 @@ const LATE_SECONDS: i64 = 3600;
 pub struct BillingRunRequest<'r> {
     /// Whether to store nothing.
     pub dry_run: bool,
+    /// Whether to issue documents even if the service does not trust its clock.
+    pub trust_clock: bool,
     /// Where an earlier run stopped. `None` starts from the beginning.
     pub after: Option<RunCursor>,
     /// Returns whether there is time for another transaction of about fifty contracts.
@@ -70,7 +72,7 @@ pub struct RunCursor {
 impl BillingRunRequest<'static> {
     /// Returns the parameters of a run that continues to the end.
     pub const fn whole(dry_run: bool) -> Self {
-        Self { dry_run, after: None, may_go_on: &|| true }
+        Self { dry_run, trust_clock: false, after: None, may_go_on: &|| true }
     }
 }
 
@@ -116,7 +118,8 @@ pub struct BilledDocument {
 /// Issues all due documents of the principal's organization, as far as time permits.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
+/// Returns [`UseCaseError::Store`] if the due contracts cannot be read, or [`UseCaseError::Conflict`] if the service does not
+/// trust its clock.
 pub fn run_billing(transactions: &mut Transactions<'_, '_>, wanted: BillingRunRequest<'_>) -> UseCaseResult<BillingReport> {
     let organization = transactions.author()?.organization;
     let mut report = run_of(transactions, Some(organization), wanted)?;
@@ -126,6 +129,26 @@ pub fn run_billing(transactions: &mut Transactions<'_, '_>, wanted: BillingRunRe
         names => report.names = names?,
     }
     Ok(report)
+}
+
+/// Checks that documents may be issued now. Returns whether this is only because the caller trusts the clock, which belongs into
+/// the audit log.
+///
+/// # Errors
+/// Returns [`UseCaseError::Conflict`] if neither the service nor the caller trusts the clock.
+pub(crate) fn require_trusted_clock(services: &Services, trust_clock: bool) -> UseCaseResult<bool> {
+    match services.clock.is_trusted() {
+        true => Ok(false),
+        false if trust_clock => Ok(true),
+        false => {
+            let now = services.now();
+            let detail = format!(
+                "the server does not trust its clock, which shows {now}, and issued documents cannot be taken back: correct the \
+                 clock, or send `trust_clock: true` if the time is right"
+            );
+            Err(UseCaseError::Conflict { code: "clock_not_trusted", detail })
+        }
+    }
 }
 
 /// Returns the names for a report.
@@ -180,6 +203,11 @@ fn run_of(
     };
     // A requested run is recorded even if nothing is due.
     if let Some(organization) = organization {
+        if !wanted.dry_run && require_trusted_clock(transactions.services(), wanted.trust_clock)? {
+            let summary = RunSummary { run_ref, issued: Vec::new(), voided: Vec::new() };
+            let change = AuditChange::Unshown(AuditSubject::BillingRun(&summary));
+            transactions.write(organization, |cx| cx.audit(AuditAction::TrustClock, change))?;
+        }
         history.record_start(transactions, organization, 0)?;
     }
     let mut left = usize::MAX;

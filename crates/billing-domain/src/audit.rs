@@ -112,6 +112,8 @@ words! {
         Reverse = "REVERSE",
         /// A billing run was executed.
         Run = "RUN",
+        /// Documents were issued although the service does not trust its clock.
+        TrustClock = "TRUST_CLOCK",
         /// A file of usage events was imported.
         Import = "IMPORT",
         /// A file import was undone.
@@ -120,6 +122,8 @@ words! {
         LogIn = "LOG_IN",
         /// A log-in failed.
         FailLogIn = "FAIL_LOG_IN",
+        /// A session sent a wrong password to confirm the administrator's identity.
+        FailConfirmation = "FAIL_CONFIRMATION",
         /// An administrator was disabled, or the service disabled a webhook endpoint.
         Disable = "DISABLE",
         /// An administrator was enabled again.

@@ -11,7 +11,7 @@ use crate::dto::administrators::{
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
-use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson};
+use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, IssueBody};
 use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
 use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
 use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
@@ -730,8 +730,9 @@ operations! {
 
         /// Issues a draft immediately, regardless of its scheduled date.
         POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document,
+            takes Option<IssueBody>,
             answers DocumentJson: "The issued document",
-            conflicts not_a_draft documents,
+            conflicts clock_not_trusted not_a_draft documents,
             refuses amount_out_of_range,
             or dry_run;
 
@@ -801,7 +802,8 @@ operations! {
         /// With an Idempotency-Key a run is one transaction of at most 500 contracts.
         POST "/api/billing/run" Permission(RunBilling) => billing::run_billing,
             takes Option<BillingRunBody>,
-            answers BillingReportJson: "The issued and voided documents, and the failures";
+            answers BillingReportJson: "The issued and voided documents, and the failures",
+            conflicts clock_not_trusted;
 
         /// Lists billing runs by start time, newest first.
         ///

@@ -20,7 +20,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     match command {
         AdminCommand::Create { email, organization, password, password_file, role, store } => {
             let password = chosen_secret("--password", password.as_ref(), password_file.as_ref())?;
-            let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock))?;
+            let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock::default()))?;
             with_password(services, password, |password| {
                 let made = create_administrator(services, &organization, &email, role, password)?;
                 Ok(format!("Created administrator {} ({}) with the role {}.", made.email, made.admin_ref, made.role))
@@ -55,7 +55,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
 }
 
 fn present(store: &StoreSettings) -> CommandResult<Services> {
-    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
+    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))
 }
 
 /// Runs work with the given password, or with a generated password, which is printed once.

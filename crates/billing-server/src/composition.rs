@@ -32,6 +32,8 @@ const MIN_SECRET_BYTES: usize = 32;
 pub(crate) struct Composition {
     /// The database of the services.
     pub(crate) database: Arc<Database>,
+    /// The clock of the services.
+    pub(crate) clock: Arc<SystemClock>,
     pub(crate) services: Services,
     /// The threads that send to webhook endpoints. Use cases have no access to them.
     pub(crate) webhook_senders: WebhookSenders,
@@ -110,7 +112,8 @@ impl Composition {
     ) -> CommandResult<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
-        let now = SystemClock.now();
+        let clock = Arc::new(SystemClock::default());
+        let now = clock.now();
         let bearer = match signer.secrets.as_slice() {
             [] => secrets_in_use(shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?, now),
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<CommandResult<_>>()?,
@@ -118,15 +121,15 @@ impl Composition {
         let tokens = Arc::new(jwt_signer(&bearer)?);
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
         let webhooks = Arc::new(HttpWebhooks::new(webhooks));
-        let webhook_senders = WebhookSenders::new(Arc::clone(&webhooks) as _, Arc::new(SystemClock));
+        let webhook_senders = WebhookSenders::new(Arc::clone(&webhooks) as _, Arc::clone(&clock) as _);
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
             passwords: Arc::new(passwords),
             webhook_urls: webhooks,
-            ..services(&database, Arc::new(SystemClock), Arc::clone(&tokens), printer)
+            ..services(&database, Arc::clone(&clock) as Arc<dyn Clock>, Arc::clone(&tokens), printer)
         };
         let renewed_signer = signer.secrets.is_empty().then_some(tokens);
-        Ok(Self { database, services, webhook_senders, cookie_key, renewed_signer })
+        Ok(Self { database, clock, services, webhook_senders, cookie_key, renewed_signer })
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
 }
 
 fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Services, Principal)> {
-    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))?;
+    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))?;
     let organization = organization_named(&services, organization)?;
     Ok((services, Principal::of_command_line(organization.id)))
 }

@@ -127,7 +127,7 @@ fn migrate(settings: &settings::MigrateSettings) -> CommandResult<()> {
 }
 
 fn verify(settings: &settings::VerifySettings) -> CommandResult<()> {
-    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock::default()))?;
     let mut seen = Verification::default();
     for (organization, verified) in billing_application::verify::verify(&services, settings.record)? {
         for finding in &verified.findings {
@@ -149,7 +149,7 @@ fn looked_at(seen: &Verification) -> String {
 }
 
 fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> CommandResult<()> {
-    let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock))?;
+    let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock::default()))?;
     let organization = billing_application::organizations::create_organization(&services, name)?;
     say(&format!("Created organization {} ({}).", organization.name, organization.id))
 }

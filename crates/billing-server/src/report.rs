@@ -25,7 +25,7 @@ use crate::text;
 pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
     let of = ReportOf::Events(query(settings)?);
     let name = text("--organization", &settings.organization)?;
-    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock))?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock::default()))?;
     let principal = Principal::of_command_line(organization_named(&services, &name)?.id);
     match &settings.output {
         Some(path) => to_file(&services, &principal, &of, settings.format, path),

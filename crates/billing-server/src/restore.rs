@@ -33,7 +33,7 @@ pub(crate) fn restore(settings: &RestoreSettings) -> CommandResult<()> {
                       restored`";
         return Err(CommandError::Setting(reason.to_owned()));
     };
-    let now = SystemClock.now();
+    let now = SystemClock::default().now();
     let mut started = None;
     let stamp = u64::try_from(now.as_micros() / 1_000_000).unwrap_or_default();
     let former = restore_file(&url, &settings.file, stamp, |tx| {
@@ -56,7 +56,7 @@ pub(crate) fn restored(settings: &RestoredSettings) -> CommandResult<()> {
     store.database_connections = 1;
     let database = composition::open_as_it_is(&store)?;
     require_alone(&database, "stop all servers and other clients first")?;
-    let now = SystemClock.now();
+    let now = SystemClock::default().now();
     let restore = transact::<Restore, StoreError>(&database, Access::Write, |tx| start_epoch(tx, now));
     let restore = restore.map_err(CommandError::store)?;
     // A server that started meanwhile may know the earlier epoch only.

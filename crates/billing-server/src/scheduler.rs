@@ -29,6 +29,7 @@ use billing_domain::refs::ServerRef;
 use billing_http::HttpState;
 
 use crate::drift_checked_clock::DriftCheckedClock;
+use crate::environment::SystemClock;
 
 /// A thread that runs a task periodically until it is stopped.
 struct PeriodicTask {
@@ -78,11 +79,11 @@ impl Scheduler {
     ///
     /// # Errors
     /// Returns an error when the operating system cannot create a thread.
-    pub(crate) fn start(state: HttpState, services: Services, every: Duration) -> io::Result<Self> {
+    pub(crate) fn start(state: HttpState, services: Services, clock: &SystemClock, every: Duration) -> io::Result<Self> {
         state.billing_runs_every(every);
-        let mut clock = start_clock(&services);
+        clock.check_drift(drift_check(&services));
         let task = PeriodicTask::start_with_pauses("billing-runs", move || {
-            if clock.is_believed(services.now(), Instant::now()) {
+            if services.clock.is_trusted() {
                 run_billing(&state, &services);
                 forget(&services);
                 every
@@ -100,8 +101,8 @@ impl Scheduler {
     }
 }
 
-/// Returns the clock of a server that starts. A database without a recorded instant has nothing to compare.
-fn start_clock(services: &Services) -> DriftCheckedClock {
+/// Returns the check of the clock of a server that starts. A database without a recorded instant has nothing to compare.
+fn drift_check(services: &Services) -> DriftCheckedClock {
     let latest = latest_recorded_instant(services);
     let at = Instant::now();
     match latest {

@@ -53,5 +53,5 @@ fn what_for(purpose: SecretPurpose) -> &'static str {
 }
 
 fn present(store: &StoreSettings) -> CommandResult<Services> {
-    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock))
+    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))
 }

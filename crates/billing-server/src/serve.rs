@@ -96,7 +96,10 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     say(&format!("Usage Billing is ready at {public_url} (console: {public_url}/console, API reference: {public_url}/docs)"))?;
     let no_thread = |error: std::io::Error| CommandError::Failed(format!("cannot start a thread: {error}"));
     let scheduler = (settings.run_every_seconds > 0)
-        .then(|| Scheduler::start(state.clone(), composition.services.clone(), Duration::from_secs(settings.run_every_seconds)))
+        .then(|| {
+            let every = Duration::from_secs(settings.run_every_seconds);
+            Scheduler::start(state.clone(), composition.services.clone(), &composition.clock, every)
+        })
         .transpose()
         .map_err(no_thread)?;
     let counts = CountsWriter::start(state.clone(), composition.services.clone()).map_err(no_thread)?;

@@ -9,6 +9,7 @@ use billing_domain::refs::{DocumentRef, OrganizationId};
 
 use super::{DocumentView, show_refs};
 use crate::audit::{AuditChange, AuditSubject};
+use crate::billing_run::require_trusted_clock;
 use crate::book_repository::{self, corrupt};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -19,9 +20,15 @@ use crate::notices;
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the document does not exist.
-/// - [`UseCaseError::Conflict`] if it is not a draft.
-pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
-    act(cx, AuditAction::Issue, document_ref, |cx, book, _| {
+/// - [`UseCaseError::Conflict`] if it is not a draft, or if neither the service nor the caller trusts the clock.
+pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef, trust_clock: bool) -> UseCaseResult<DocumentView> {
+    let is_dry_run = cx.recorder().is_some();
+    act(cx, AuditAction::Issue, document_ref, |cx, book, document| {
+        if !is_dry_run && require_trusted_clock(cx.services, trust_clock)? {
+            let draft = show_one(cx.tx, cx.organization, book, document_ref, cx.now)?;
+            let change = AuditChange::Unshown(AuditSubject::Document(&draft));
+            cx.audit_of(document.head.customer_id, AuditAction::TrustClock, change)?;
+        }
         let outcome = issue::issue(book, document_ref, cx.now, &mut cx.ids())?;
         issue::schedule_next_run(book, cx.now)?;
         let billed_again = notices::end_failure(cx, book)?;

@@ -20,6 +20,11 @@ use crate::webhook::{AttemptOutcome, WebhookSecret, WebhookUrl};
 pub trait Clock: Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
+
+    /// Returns whether the current time is plausible. Documents that are issued at a wrong time cannot be taken back.
+    fn is_trusted(&self) -> bool {
+        true
+    }
 }
 
 /// A generator of identifiers.

@@ -23,9 +23,19 @@ body! {
     BillingRunBody {
         /// Whether to preview the result and store nothing. Default: false.
         dry_run: bool = false,
+        /// Whether to issue documents even if the server does not trust its clock. Default: false.
+        trust_clock: bool = false,
         /// Position to continue from: `next` of an earlier run. A run without it starts at the beginning and retries
         /// failed contracts.
         after: Option<RunCursor>,
+    }
+}
+
+body! {
+    /// Options of issuing a document. The body may be omitted.
+    IssueBody {
+        /// Whether to issue the document even if the server does not trust its clock. Default: false.
+        trust_clock: bool = false,
     }
 }
 

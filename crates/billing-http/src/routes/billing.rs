@@ -20,7 +20,7 @@ use crate::stored_response::Success;
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run_billing(call: Call) -> Reply {
-    let BillingRunBody { dry_run, after } = call.body().await?;
+    let BillingRunBody { dry_run, trust_clock, after } = call.body().await?;
     let until = call.context.deadline.into_std().checked_sub(TIME_TO_ANSWER);
     call.once(move |services, request| {
         let render = |report: &BillingReport| Success::json(written(&BillingReportJson::from(report))).kept();
@@ -28,7 +28,7 @@ pub(crate) async fn run_billing(call: Call) -> Reply {
             let is_first = Cell::new(true);
             // Bills at least one contract even without time left, so that repeated runs make progress.
             let may_go_on = || is_first.replace(false) || until.is_some_and(|until| Instant::now() < until);
-            billing_run::run_billing(transactions, BillingRunRequest { dry_run, after, may_go_on: &may_go_on })
+            billing_run::run_billing(transactions, BillingRunRequest { dry_run, trust_clock, after, may_go_on: &may_go_on })
         })
     })
     .await

@@ -11,6 +11,7 @@ use billing_domain::document::printout::Printout;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
+use crate::dto::billing::IssueBody;
 use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
 use crate::operation::{PDF, XML};
@@ -111,7 +112,8 @@ pub(crate) async fn summarize_documents(call: Call) -> Reply {
 
 pub(crate) async fn issue_document(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    call.write::<DocumentJson, _>(move |cx| documents::issue_document(cx, document_ref)).await
+    let IssueBody { trust_clock } = call.body().await?;
+    call.write::<DocumentJson, _>(move |cx| documents::issue_document(cx, document_ref, trust_clock)).await
 }
 
 pub(crate) async fn void_document(call: Call) -> Reply {

@@ -367,7 +367,7 @@ impl UseCases {
             }
             Deed::EditCharge(charge_ref, edit, issue) => edit_charge(cx, charge_ref, edit, *issue).map(drop),
             Deed::DeleteCharge(charge_ref) => delete_charge(cx, charge_ref),
-            Deed::Issue(place) => issue_document(cx, self.document(*place)).map(drop),
+            Deed::Issue(place) => issue_document(cx, self.document(*place), false).map(drop),
             Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(cx, deed),
             Deed::Run => panic!("a billing run has transactions of its own"),

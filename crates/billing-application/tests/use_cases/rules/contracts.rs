@@ -99,7 +99,7 @@ fn an_invoice_issued_before_its_period_is_corrected_by_a_cancel() {
     let (books, _, contract) = february(PaymentTime::DuringUse);
     books.calls("2026-02-10T00:00:00Z", "10");
     let early = books.reference("UB-INV-2");
-    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, early))
+    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, early, false))
         .expect("an invoice");
     books.cancel(contract, CancelAt::PeriodEnd);
     // The fee of March is credited. The usage of February stays on its invoice.

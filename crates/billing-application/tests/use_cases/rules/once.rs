@@ -196,7 +196,7 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
         books.bench.store.set_unavailable(true);
         true
     };
-    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &goes_away };
+    let wanted = BillingRunRequest { dry_run: false, trust_clock: false, after: None, may_go_on: &goes_away };
     let stopped = run_billing(&services, &books.bench.principal, wanted);
     assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
     // The record of the run, and the only attempt to bill.
@@ -218,7 +218,7 @@ fn a_run_that_stops_says_where_to_go_on_and_all_together_they_bill_what_one_does
         loop {
             let left = Cell::new(1);
             let may_go_on = || left.replace(left.get() - 1) > 0;
-            let wanted = BillingRunRequest { dry_run, after, may_go_on: &may_go_on };
+            let wanted = BillingRunRequest { dry_run, trust_clock: false, after, may_go_on: &may_go_on };
             let report = run_billing(&books.bench.services, &books.bench.principal, wanted).expect("a run");
             assert!(report.failed.is_empty() && report.issued.len() <= 50, "{report:?}");
             issued.push(report.issued.len());

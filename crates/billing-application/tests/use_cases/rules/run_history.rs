@@ -80,7 +80,7 @@ fn a_run_that_is_broken_off_shows_as_unfinished_with_what_it_issued() {
         assert!(left.get() > 0, "the process ends here");
         true
     };
-    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &breaks_off };
+    let wanted = BillingRunRequest { dry_run: false, trust_clock: false, after: None, may_go_on: &breaks_off };
     let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run_billing(&books.bench.services, &books.bench.principal, wanted).map(drop)
     }));
@@ -96,7 +96,7 @@ fn a_run_without_time_is_cut_short() {
     books.clock("2026-02-02T00:00:00Z");
     let left = Cell::new(1);
     let may_go_on = || left.replace(left.get() - 1) > 0;
-    let wanted = BillingRunRequest { dry_run: false, after: None, may_go_on: &may_go_on };
+    let wanted = BillingRunRequest { dry_run: false, trust_clock: false, after: None, may_go_on: &may_go_on };
     run_billing(&books.bench.services, &books.bench.principal, wanted).expect("a run");
     assert_eq!(runs(&books).pop().map(|run| (run.state(), run.issued, run.contracts)), Some((RunState::CutShort, 50, 50)));
 }

@@ -345,7 +345,7 @@ fn a_draft_that_is_issued_early_leaves_the_rest_of_its_period_to_debits() -> Res
     books.clock("2026-01-15T00:00:00Z");
     books.calls("2026-01-15T00:00:00Z", "20");
     let invoice = books.reference("UB-INV-1");
-    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, invoice))?;
+    run(&books.bench.services, &books.bench.principal, UseCase::IssueDocument, |cx| issue_document(cx, invoice, false))?;
     books.clock("2026-01-20T00:00:00Z");
     books.calls("2026-01-20T00:00:00Z", "5");
     books.bill("2026-02-01T02:00:00Z");
