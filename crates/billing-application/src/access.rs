@@ -1,7 +1,10 @@
 //! Log-ins, sessions and bearer tokens.
 
+use std::net::IpAddr;
+
 use billing_domain::access::{
-    Actor, AdminSession, Administrator, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor, TokenClaims,
+    Actor, AdminSession, Administrator, KnownAddresses, Principal, RequestId, SESSION_ABSOLUTE_SECONDS, SecondFactor,
+    SecretDigest, SecretPurpose, SigningSecret, TokenClaims,
 };
 use billing_domain::audit::{AuditAction, AuditActor};
 use billing_domain::calendar::Timestamp;
@@ -15,7 +18,7 @@ use crate::audit::{AuditChange, AuditSubject, record_audit_event, record_audit_e
 use crate::carry_out::AuditContext;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::second_factor::{CodeCheck, CodeKind, count_failed_code, take_code};
-use crate::secrets::hash_new;
+use crate::secrets::{hash_new, shared_secrets};
 
 /// The minimum interval between saves of a session's last use, in seconds, so that not every request writes.
 const TOUCH_EVERY_SECONDS: i64 = 60;
@@ -78,6 +81,8 @@ pub struct AdministratorLogIn<'a> {
     pub new_password: Option<&'a str>,
     /// A code, if the administrator has a second factor.
     pub code: Option<&'a str>,
+    /// The address that the log-in comes from, if it is known.
+    pub address: Option<IpAddr>,
     /// The browser's user agent.
     pub user_agent: Option<&'a OneLine>,
     /// The request's ID.
@@ -173,6 +178,10 @@ fn open_session(
     let now = services.now();
     let secret = services.keys.new_secret()?;
     let LogInResult { administrator, code, has_new_password } = admitted;
+    let address = match log_in.address {
+        Some(address) => address_digests(services, &address_keys(services)?, present.email.as_str(), address).into_iter().next(),
+        None => None,
+    };
     let Administrator { admin_ref, organization, .. } = administrator;
     let session = AdminSession {
         digest: services.keys.digest(&secret),
@@ -187,13 +196,17 @@ fn open_session(
     let doer = AuditContext { organization, author: AuditActor::Admin(admin_ref), request_id: log_in.request_id };
     let is_open = transact(&*services.store, Access::Write, |tx| {
         let held = tx.hold_administrator(present.email.as_str())?;
-        let Some(held) = held.filter(|held| held.equals_except_failed_codes(present)) else { return Ok(false) };
+        let Some(held) = held.filter(|held| held.equals_except_log_ins(present)) else { return Ok(false) };
+        let mut administrator = Administrator { known_addresses: held.known_addresses.clone(), ..administrator.clone() };
+        if let Some(address) = address {
+            administrator.known_addresses.insert(address);
+        }
         // Concurrent log-ins may have tried codes since the code of this one was checked.
         if code == Some(CodeKind::Timed) && matches!(&held.second_factor, SecondFactor::On(source) if source.is_locked()) {
             return Err(UseCaseError::SecondFactorLocked);
         }
         let thing = AuditSubject::Administrator(&administrator);
-        if administrator != *present {
+        if administrator != held {
             tx.update_administrator(&administrator)?;
         }
         if has_new_password {
@@ -210,6 +223,48 @@ fn open_session(
     })?;
     let expires_at = session.expires_at();
     Ok(is_open.then_some(OpenedSession { administrator, secret: SessionSecret(secret), expires_at }))
+}
+
+/// The addresses from which an administrator logged in, as all servers share them.
+pub struct SharedAddresses {
+    keys: Vec<SigningSecret>,
+    email: String,
+    known: KnownAddresses,
+}
+
+impl SharedAddresses {
+    /// Returns whether the administrator logged in from the address.
+    pub fn contains(&self, services: &Services, address: IpAddr) -> bool {
+        let digests = address_digests(services, &self.keys, &self.email, address);
+        digests.iter().any(|digest| self.known.contains(digest))
+    }
+}
+
+/// Returns the known addresses of the administrator with an e-mail address. An unknown e-mail address takes the same time.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if they cannot be read.
+pub fn known_addresses(services: &Services, email: &str) -> UseCaseResult<SharedAddresses> {
+    let email = email.to_lowercase();
+    transact(&*services.store, Access::Read, |tx| {
+        let keys = tx.signing_secrets(ADDRESS_KEYS)?;
+        let known = tx.administrator_by_email(&email)?.map(|administrator| administrator.known_addresses).unwrap_or_default();
+        Ok(SharedAddresses { keys, email: email.clone(), known })
+    })
+}
+
+/// The purpose of the secrets that are the keys of address hashes.
+const ADDRESS_KEYS: SecretPurpose = SecretPurpose::SecondFactor;
+
+fn address_keys(services: &Services) -> UseCaseResult<Vec<SigningSecret>> {
+    shared_secrets(&*services.store, &*services.keys, services.now(), ADDRESS_KEYS)
+}
+
+/// Returns the hash of an address under each key, the newest first. There are few addresses, so without a key, a reader of the
+/// database could try them all.
+fn address_digests(services: &Services, keys: &[SigningSecret], email: &str, address: IpAddr) -> Vec<SecretDigest> {
+    let text = |key: &SigningSecret| format!("{} {email} {address}", String::from_utf8_lossy(&key.secret));
+    keys.iter().map(|key| services.keys.digest(&text(key))).collect()
 }
 
 /// The name in a failed log-in.

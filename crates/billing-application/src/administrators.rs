@@ -1,7 +1,8 @@
 //! Management of administrators, by owners and by the command line.
 
 use billing_domain::access::{
-    Actor, Administrator, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Role, SecondFactor, check_log_in_name,
+    Actor, Administrator, KnownAddresses, MAX_ADMINISTRATORS, ONE_TIME_SECONDS, PasswordHash, Role, SecondFactor,
+    check_log_in_name,
 };
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Timestamp;
@@ -357,6 +358,7 @@ pub(crate) fn insert_administrator(
         password_hash: new.password_hash,
         one_time_until: new.one_time_until,
         second_factor: SecondFactor::Off,
+        known_addresses: KnownAddresses::default(),
         created_at: now,
         disabled_at: None,
         updated_at: now,

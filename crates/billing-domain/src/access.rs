@@ -427,6 +427,8 @@ pub struct Administrator {
     pub one_time_until: Option<Timestamp>,
     /// The second factor of the log-in.
     pub second_factor: SecondFactor,
+    /// The addresses of the last log-ins. Wrong log-ins from elsewhere do not slow down log-ins from these.
+    pub known_addresses: KnownAddresses,
     /// The time of creation.
     pub created_at: Timestamp,
     /// The time since which the administrator is disabled, or `None`.
@@ -451,15 +453,15 @@ impl Administrator {
         self.disabled_at.is_none() && self.one_time_until.is_none_or(|until| now < until)
     }
 
-    /// Returns whether two states of an administrator differ at most in the number of failed codes. Somebody else who tries
-    /// codes changes this number, and must not make the administrator's own request fail.
-    pub fn equals_except_failed_codes(&self, other: &Self) -> bool {
-        let without_count = |state: &Self| {
-            let mut state = state.clone();
+    /// Returns whether two states of an administrator differ at most in what log-ins change: the number of failed codes and the
+    /// known addresses. Somebody else who logs in or tries codes must not make the administrator's own request fail.
+    pub fn equals_except_log_ins(&self, other: &Self) -> bool {
+        let without_log_ins = |state: &Self| {
+            let mut state = Self { known_addresses: KnownAddresses::default(), ..state.clone() };
             state.second_factor.forget_failed_codes();
             state
         };
-        without_count(self) == without_count(other)
+        without_log_ins(self) == without_log_ins(other)
     }
 
     /// Returns whether the administrator is an enabled owner. An organization must have at least one enabled owner.
@@ -621,6 +623,41 @@ pub struct TokenClaims {
     pub expires_at: Timestamp,
 }
 
+/// Keyed hashes of the addresses from which an administrator logged in, from the longest ago log-in to the latest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownAddresses(Vec<SecretDigest>);
+
+impl KnownAddresses {
+    /// The maximum number of addresses. Beyond this number, the one whose last log-in was the longest ago is forgotten.
+    pub const MAX: usize = 16;
+
+    /// Returns the addresses that a store has kept.
+    pub fn new(digests: impl IntoIterator<Item = SecretDigest>) -> Self {
+        let mut known = Self::default();
+        digests.into_iter().for_each(|digest| known.insert(digest));
+        known
+    }
+
+    /// Adds the address of a log-in.
+    pub fn insert(&mut self, address: SecretDigest) {
+        self.0.retain(|known| *known != address);
+        if self.0.len() >= Self::MAX {
+            self.0.remove(0);
+        }
+        self.0.push(address);
+    }
+
+    /// Returns whether a log-in came from this address.
+    pub fn contains(&self, address: &SecretDigest) -> bool {
+        self.0.contains(address)
+    }
+
+    /// Returns the hashes, from the longest ago log-in to the latest.
+    pub fn as_slice(&self) -> &[SecretDigest] {
+        &self.0
+    }
+}
+
 /// The purpose of a signing secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretPurpose {
@@ -628,7 +665,7 @@ pub enum SecretPurpose {
     BearerToken,
     /// Signs session cookies.
     SessionCookie,
-    /// Encrypts the secrets of second factors.
+    /// Encrypts the secrets of second factors, and is the key of the hashes of known addresses.
     SecondFactor,
 }
 
@@ -750,6 +787,7 @@ mod tests {
             password_hash: PasswordHash(String::new()),
             one_time_until: None,
             second_factor: SecondFactor::Off,
+            known_addresses: KnownAddresses::default(),
             created_at: at("2026-01-01T00:00:00Z"),
             disabled_at: None,
             updated_at: at("2026-01-01T00:00:00Z"),
@@ -829,5 +867,16 @@ mod tests {
         let ninety_days = ApiKey { expires_at: Some(at("2026-04-01T00:00:00Z")), ..key(Scopes::all()) };
         assert_eq!(ninety_days.successors_end(at("2026-02-01T00:00:00Z")), Some(at("2026-05-02T00:00:00Z")));
         assert_eq!(key(Scopes::all()).successors_end(at("2026-02-01T00:00:00Z")), None);
+    }
+
+    #[test]
+    fn the_latest_sixteen_addresses_are_known_each_once() {
+        let digest = |n: u8| SecretDigest([n; 32]);
+        let mut known = KnownAddresses::default();
+        (0..20).for_each(|n| known.insert(digest(n)));
+        known.insert(digest(4));
+        assert_eq!(known.as_slice().len(), KnownAddresses::MAX);
+        assert_eq!(known.as_slice().last(), Some(&digest(4)), "the latest log-in is last");
+        assert!(!known.contains(&digest(3)) && known.contains(&digest(5)) && known.contains(&digest(19)));
     }
 }

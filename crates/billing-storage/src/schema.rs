@@ -112,6 +112,7 @@ tables! {
         second_factor_step -> Nullable<BigInt>,
         recovery_digests -> Nullable<Binary>,
         failed_codes -> BigInt,
+        known_addresses -> Binary,
         updated_at -> Ts,
     }
     api_keys (api_key_id) {

@@ -40,6 +40,8 @@ CREATE TABLE administrators (
     recovery_digests     BYTEA,
     -- Codes of the device that were rejected since the last accepted code. At 100, only recovery codes are accepted.
     failed_codes         BIGINT NOT NULL DEFAULT 0 CHECK (failed_codes >= 0),
+    -- Keyed hashes of the addresses of the last log-ins, 32 bytes each, concatenated.
+    known_addresses      BYTEA NOT NULL DEFAULT '',
     CONSTRAINT administrators_role CHECK (role IN ('read', 'finance', 'operator', 'owner'))
 );
 CREATE UNIQUE INDEX administrators_email ON administrators (md5(email));

@@ -37,7 +37,9 @@ CREATE TABLE administrators (
     -- The SHA-256 of each unused recovery code, concatenated.
     recovery_digests     BLOB,
     -- Codes of the device that were rejected since the last accepted code. At 100, only recovery codes are accepted.
-    failed_codes         INTEGER NOT NULL DEFAULT 0 CHECK (failed_codes >= 0)
+    failed_codes         INTEGER NOT NULL DEFAULT 0 CHECK (failed_codes >= 0),
+    -- Keyed hashes of the addresses of the last log-ins, 32 bytes each, concatenated.
+    known_addresses      BLOB NOT NULL DEFAULT x''
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (

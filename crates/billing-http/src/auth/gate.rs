@@ -71,6 +71,17 @@ impl LogInGate {
         Attempt { source, unlisted_proxy: client.unlisted_proxy }
     }
 
+    /// Returns whether to look up the principal's known addresses, which all servers share. Nobody else delays the attempts from
+    /// such an address.
+    pub(crate) fn needs_look_up(&self, attempt: Attempt) -> bool {
+        self.throttle.needs_look_up(attempt.source)
+    }
+
+    /// Returns the same attempt as one from a known address.
+    pub(crate) fn recognize(&self, attempt: Attempt) -> Attempt {
+        Attempt { source: self.throttle.recognize(attempt.source), ..attempt }
+    }
+
     /// Returns the attempt of a principal who has a session, and therefore is known.
     pub(crate) fn in_session(&self, client: ClientAddress, principal: &str) -> Attempt {
         let source = self.throttle.session_source(client.counted, principal);

@@ -32,9 +32,6 @@ const MAX_PRINCIPALS: usize = 200_000;
 /// Maximum number of principals with known addresses. Beyond this number, those of the principal whose first log-in was the
 /// longest ago are forgotten.
 const MAX_KNOWN_PRINCIPALS: usize = 50_000;
-/// Maximum number of known addresses of a principal. Beyond this number, the one whose last log-in was the longest ago is
-/// forgotten.
-const MAX_KNOWN_ADDRESSES: usize = 16;
 
 /// The principal and the address of an attempt, and how it is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +105,7 @@ impl KnownAddresses {
         let before = pairs.len();
         pairs.retain(|known| *known != pair);
         let is_new = pairs.len() == before;
-        if pairs.len() >= MAX_KNOWN_ADDRESSES {
+        if pairs.len() >= billing_domain::access::KnownAddresses::MAX {
             pairs.pop_front();
         }
         pairs.push_back(pair);
@@ -124,6 +121,8 @@ pub(crate) struct Throttle<C: Clock = DefaultClock> {
     by_address: Limiter<IpAddr, C>,
     /// Limits the attempts of each principal at a known address, beside the attempts of others from the same address.
     by_known_pair: Limiter<Digest, C>,
+    /// Limits how often each address causes a look-up in the database.
+    look_ups: Limiter<IpAddr, C>,
     failures: Limiter<Digest, C>,
     turns: Limiter<Digest, C>,
     slow_until: Mutex<HashMap<Digest, C::Instant>>,
@@ -148,6 +147,7 @@ impl<C: Clock + Clone> Throttle<C> {
             known: Mutex::default(),
             by_address: limiter(attempts, &clock),
             by_known_pair: limiter(attempts, &clock),
+            look_ups: limiter(attempts, &clock),
             failures: limiter(quota(limits.failure_window / failures.get(), before_last), &clock),
             turns: limiter(quota(limits.slow_interval, NonZeroU32::MIN), &clock),
             slow_until: Mutex::default(),
@@ -161,6 +161,17 @@ impl<C: Clock + Clone> Throttle<C> {
         let (name, pair) = self.digests(address, principal);
         let is_known = self.known().contains(name, pair);
         Source { address, name, pair, failures: if is_known { pair } else { name }, is_known }
+    }
+
+    /// Returns whether the principal may be known at the address without this server's knowledge. The limit per address applies.
+    pub(crate) fn needs_look_up(&self, source: Source) -> bool {
+        !source.is_known && self.look_ups.check_key(&source.address).is_ok()
+    }
+
+    /// Remembers an address that the database knows. Returns the source of the attempt from this known address.
+    pub(crate) fn recognize(&self, source: Source) -> Source {
+        self.known().insert(source.name, source.pair);
+        Source { failures: source.pair, is_known: true, ..source }
     }
 
     /// Returns the source of an attempt within a session. Only holders of the principal's sessions cause its failures, so
@@ -229,6 +240,7 @@ impl<C: Clock + Clone> Throttle<C> {
         let now = self.clock.now();
         self.by_address.retain_recent();
         self.by_known_pair.retain_recent();
+        self.look_ups.retain_recent();
         self.failures.retain_recent();
         self.turns.retain_recent();
         self.slow_until().retain(|_, until| *until > now);
@@ -320,6 +332,22 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_the_database_knows_is_known_and_look_ups_are_limited_per_address() {
+        let (throttle, _) = throttle();
+        fail(&throttle, 10);
+        let source = throttle.source(HOME, "owner");
+        assert!(throttle.needs_look_up(source));
+        let recognized = throttle.recognize(source);
+        assert!(recognized.is_known() && !throttle.needs_look_up(recognized));
+        assert_eq!(throttle.source(HOME, "owner"), recognized);
+        for _ in 0..20 {
+            assert_eq!(attempt(&throttle, HOME, "owner"), Ok(()), "failures from elsewhere do not count");
+        }
+        let look_ups = (0..1_000).filter(|_| throttle.needs_look_up(throttle.source(ELSEWHERE, "owner"))).count();
+        assert_eq!(look_ups, 100, "as many as the attempts of one address");
+    }
+
+    #[test]
     fn failures_at_a_known_address_slow_down_this_address_alone() {
         let (throttle, _) = throttle();
         log_in(&throttle, HOME, "owner");
@@ -364,7 +392,7 @@ mod tests {
     #[test]
     fn known_addresses_are_bounded_and_those_of_the_longest_ago_log_ins_are_forgotten() {
         let mut known = KnownAddresses::default();
-        let last = u64::try_from(MAX_KNOWN_ADDRESSES).expect("a small number");
+        let last = u64::try_from(billing_domain::access::KnownAddresses::MAX).expect("a small number");
         for pair in 0..last {
             assert!(known.insert(7, pair));
         }

@@ -23,6 +23,7 @@ use crate::context::RequestContext;
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::metrics::LogInKind;
+use crate::problem::Problem;
 use crate::query::lists::KeyListParams;
 use crate::state::{HttpState, state_of};
 
@@ -34,13 +35,18 @@ pub(crate) async fn log_in(request: HttpRequest, session: Session, Unauthenticat
 /// Attempts a log-in within the rate limits.
 pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: LogIn) -> Reply {
     let (state, principal) = (state_of(request), counted_as(&log_in));
-    let attempt = state.log_ins().log_in(address::client(request, &state.settings().trusted_proxies), &principal);
+    let client = address::client(request, &state.settings().trusted_proxies);
+    let mut attempt = state.log_ins().log_in(client, &principal);
+    if let LogIn::Administrator { email, .. } = &log_in {
+        attempt = recognized(&state, attempt, email).await?;
+    }
     let request_id = RequestContext::of(request).id();
     let (name, by) = (name_in(&log_in), request_id.clone());
     let answered = match log_in {
         LogIn::ApiKey { api_key, password } => log_in_key(&state, attempt, api_key, password, by).await,
         LogIn::Administrator { email, password, new_password, code } => {
-            let said = OwnedLogIn { email, password, new_password, code, user_agent: user_agent(request), request_id: by };
+            let (address, user_agent) = (attempt.address(), user_agent(request));
+            let said = OwnedLogIn { email, password, new_password, code, address, user_agent, request_id: by };
             log_in_administrator(&state, session, attempt, said).await
         }
     };
@@ -54,6 +60,17 @@ pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: 
         }
     }
     answered
+}
+
+/// Returns an administrator's attempt as one from a known address, if the database knows the address: of log-ins before the
+/// start of this server, or at other servers.
+async fn recognized(state: &HttpState, attempt: Attempt, email: &str) -> Result<Attempt, Problem> {
+    if !state.log_ins().needs_look_up(attempt) {
+        return Ok(attempt);
+    }
+    let (email, address) = (email.to_owned(), attempt.address());
+    let known = blocking(state, move |services| Ok(access::known_addresses(services, &email)?.contains(services, address)));
+    Ok(if known.await? { state.log_ins().recognize(attempt) } else { attempt })
 }
 
 fn name_in(log_in: &LogIn) -> LogInName {
@@ -119,6 +136,7 @@ struct OwnedLogIn {
     password: String,
     new_password: Option<String>,
     code: Option<String>,
+    address: IpAddr,
     user_agent: Option<OneLine>,
     request_id: Option<RequestId>,
 }
@@ -137,6 +155,7 @@ async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Att
             password: &said.password,
             new_password: said.new_password.as_deref(),
             code: said.code.as_deref(),
+            address: Some(said.address),
             user_agent: said.user_agent.as_ref(),
             request_id: said.request_id.as_ref(),
         };

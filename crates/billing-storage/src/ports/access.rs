@@ -1,8 +1,8 @@
 //! Administrators, API keys, sessions, revoked tokens and secrets.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, CodeSource, PasswordHash, SealedSecret, SecondFactor, SecretDigest, SecretPurpose,
-    SigningSecret, TokenClaims,
+    AdminSession, Administrator, ApiKey, CodeSource, KnownAddresses, PasswordHash, SealedSecret, SecondFactor, SecretDigest,
+    SecretPurpose, SigningSecret, TokenClaims,
 };
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
@@ -38,6 +38,7 @@ struct AdministratorRow {
     second_factor_step: Option<i64>,
     recovery_digests: Option<Vec<u8>>,
     failed_codes: i64,
+    known_addresses: Vec<u8>,
     updated_at: Cell<Timestamp>,
 }
 
@@ -46,6 +47,8 @@ const DIGEST_BYTES: usize = 32;
 impl AdministratorRow {
     fn read(self) -> StoreResult<Administrator> {
         let row = Row::new("administrators", self.admin_id.clone());
+        let known = self.known_addresses.chunks(DIGEST_BYTES).map(|bytes| digest(&row, "known_addresses", bytes));
+        let known_addresses = KnownAddresses::new(known.collect::<StoreResult<Vec<_>>>()?);
         let since = row.optional("second_factor_since", self.second_factor_since)?;
         let second_factor = match (self.second_factor_secret.map(SealedSecret), since) {
             (None, _) => SecondFactor::Off,
@@ -66,6 +69,7 @@ impl AdministratorRow {
             role: row.leaf("role", &self.role)?,
             one_time_until: row.optional("one_time_until", self.one_time_until)?,
             second_factor,
+            known_addresses,
             admin_ref: AdminRef::from_uuid(row.cell("admin_id", self.admin_id)?),
             organization: OrganizationId::from_uuid(row.cell("organization_id", self.organization_id)?),
             email: row.leaf("email", &self.email)?,
@@ -91,6 +95,10 @@ fn second_factor_columns(second_factor: &SecondFactor) -> SecondFactorColumns<'_
     }
 }
 
+fn known_addresses_column(administrator: &Administrator) -> Vec<u8> {
+    administrator.known_addresses.as_slice().iter().flat_map(|digest| digest.0).collect()
+}
+
 impl Administrators for Transaction<'_> {
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion> {
         let (secret, since, step, digests, failed_codes) = second_factor_columns(&administrator.second_factor);
@@ -109,6 +117,7 @@ impl Administrators for Transaction<'_> {
                 administrators::second_factor_step.eq(step),
                 administrators::recovery_digests.eq(&digests),
                 administrators::failed_codes.eq(failed_codes),
+                administrators::known_addresses.eq(known_addresses_column(administrator)),
                 administrators::updated_at.eq(Bound(administrator.updated_at)),
             ))
             .on_conflict_do_nothing()
@@ -188,6 +197,7 @@ impl Administrators for Transaction<'_> {
             administrators::second_factor_step.eq(step),
             administrators::recovery_digests.eq(&digests),
             administrators::failed_codes.eq(failed_codes),
+            administrators::known_addresses.eq(known_addresses_column(administrator)),
             administrators::updated_at.eq(Bound(administrator.updated_at)),
         ))
         .execute(conn))?;

@@ -1,8 +1,8 @@
 //! Administrators, keys, sessions, tokens and secrets.
 
 use billing_domain::access::{
-    AdminSession, Administrator, ApiKey, CodeSource, PasswordHash, Role, Scope, Scopes, SealedSecret, SecondFactor, SecretDigest,
-    SecretPurpose,
+    AdminSession, Administrator, ApiKey, CodeSource, KnownAddresses, PasswordHash, Role, Scope, Scopes, SealedSecret,
+    SecondFactor, SecretDigest, SecretPurpose,
 };
 use billing_domain::ports::{Insertion, KeyUse, Store};
 use billing_domain::refs::ApiKeyRef;
@@ -98,6 +98,7 @@ pub fn an_administrator_has_the_role_they_were_made_with(store: &dyn Store) {
             role,
             one_time_until: Some(later(5)),
             second_factor: SecondFactor::Enrolled(SealedSecret(vec![7; 40])),
+            known_addresses: KnownAddresses::new([SecretDigest([5; 32])]),
             ..fixtures::administrator(&FreshIds, w.org)
         };
         write(store, |tx| done(tx.insert_administrator(&made)));
@@ -121,6 +122,7 @@ pub fn an_administrator_who_is_changed_keeps_the_rest(store: &dyn Store) {
         password_hash: PasswordHash("another".to_owned()),
         one_time_until: Some(later(4)),
         second_factor: SecondFactor::On(source.clone()),
+        known_addresses: KnownAddresses::new([SecretDigest([3; 32]), SecretDigest([4; 32])]),
         disabled_at: Some(later(3)),
         ..before.clone()
     };

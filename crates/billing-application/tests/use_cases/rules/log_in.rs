@@ -14,7 +14,7 @@ use billing_testkit::{FreshIds, fixtures};
 use crate::support::Bench;
 
 fn with_password<'a>(email: &'a str, password: &'a str) -> AdministratorLogIn<'a> {
-    AdministratorLogIn { email, password, new_password: None, code: None, user_agent: None, request_id: None }
+    AdministratorLogIn { email, password, new_password: None, code: None, address: None, user_agent: None, request_id: None }
 }
 
 #[test]
