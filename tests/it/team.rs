@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use acceptance::codes::code_at;
 use acceptance::problem::{Refusal, Table, refused, rule};
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, on_sqlite};
+use acceptance::{Answer, Client, Clock, Database, Request, Server, binary, catalog, on_sqlite};
 use serde_json::{Value, json};
 
 on_sqlite!(
@@ -497,8 +497,31 @@ fn a_session_needs_the_password_again_to_change_who_has_access(database: &Databa
     make(database, "read@example.com", "read");
     let member = reference_of(&owner, "read@example.com");
     let key = owner.post("/auth/keys/generate", &json!({})).ok()["api_key_ref"].as_str().expect("a reference").to_owned();
+    let online = json!({"billing_online_payment_details": {"payment_gateway_id": "other"}});
+    let hook = |path: &str| json!({"url": format!("https://example.com/{path}")});
+    let endpoint =
+        owner.post("/api/webhooks/endpoints/", &hook("hook")).ok()["endpoint_ref"].as_str().expect("a reference").to_owned();
+    let account = |id: &str| json!({"billing_account_id": id, "account_holder": "Seller", "iban": "DE02120300000000202051"});
+    owner.post("/api/bank_accounts/", &account("main")).ok();
+    catalog::make(&owner);
+    let contract = catalog::make_contract(&owner, &catalog::contract(catalog::ACME));
+    let entity = catalog::only(owner.get("/api/entities/filter").ok())["entity_ref"].as_str().expect("a reference").to_owned();
+    let edited = |details: &Value| {
+        let product = owner.get(&format!("/api/contracts/{contract}")).ok()["products"][0].clone();
+        json!({"products": [catalog::with(product, details)]})
+    };
     let attempts = || {
         [
+            owner.delete("/auth/sessions/others"),
+            owner.post("/api/webhooks/endpoints/", &hook("other")),
+            owner.post(&format!("/api/webhooks/endpoints/edit/{endpoint}"), &hook("other")),
+            owner.post(&format!("/api/webhooks/endpoints/rotate/{endpoint}"), &json!({})),
+            owner.post("/api/bank_accounts/", &account("other")),
+            owner.post("/api/bank_accounts/edit/main", &json!({"account_holder": "Thief"})),
+            owner.post(&format!("/api/entities/edit/{entity}"), &online),
+            owner.post("/api/customers/edit/acme", &online),
+            owner.post("/api/customers/", &catalog::with(json!({"name": "Other"}), &online)),
+            owner.post(&format!("/api/contracts/edit/{contract}"), &edited(&online)),
             owner.post("/auth/keys/generate", &json!({})),
             owner.post(&format!("/auth/keys/rotate/{key}"), &json!({})),
             owner.delete(&format!("/auth/user/{key}")),
@@ -512,11 +535,15 @@ fn a_session_needs_the_password_again_to_change_who_has_access(database: &Databa
     for refused in attempts() {
         check(&refused, 403, "confirmation_required");
     }
+    owner.post("/api/customers/edit/acme", &json!({"name": "Acme Inc."})).ok();
+    owner.post(&format!("/api/contracts/edit/{contract}"), &edited(&json!({"note": "thanks"}))).ok();
     let page = acceptance::console::submit(&owner, "/console/keys", "scopes=read");
     assert_eq!((page.status, page.header("Location")), (303, "/console/confirm?next=%2Fconsole%2Fkeys"));
     let confirm = |password: &str| owner.post("/auth/session/confirm", &json!({"password": password}));
     check_rule(&confirm("not the password"), "wrong_password", "/password wrong_password");
     check(&owner.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");
+    let log = owner.get("/api/audit/filter?action=FAIL_CONFIRMATION").ok();
+    assert_eq!((log.as_array().map(Vec::len), &log[0]["object_kind"]), (Some(1), &json!("ADMINISTRATOR")), "{log}");
     assert_eq!(confirm(ADMIN_PASSWORD).status, 204);
     owner.post("/auth/keys/generate", &json!({})).ok();
     check(&other.post("/auth/keys/generate", &json!({})), 403, "confirmation_required");

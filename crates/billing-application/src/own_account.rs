@@ -9,7 +9,7 @@ use billing_domain::ports::{Access, PasswordCheck, SecretError, Tx, transact};
 use billing_domain::refs::{AdminRef, SessionRef};
 use billing_domain::violation::Violations;
 
-use crate::audit::{AuditChange, AuditSubject, record_audit_event};
+use crate::audit::{AuditChange, AuditSubject, record_audit_event, record_audit_event_throttled, was_recorded_recently};
 use crate::carry_out::{AuditContext, Cx};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, second_factor_locked};
 use crate::second_factor::{CodeCheck, CodeKind, bare, count_failed_code, seal, take_code, unseal};
@@ -52,7 +52,7 @@ pub fn change_password(
 ) -> UseCaseResult<()> {
     allow(principal, UseCase::ChangePassword)?;
     let admin_ref = oneself(principal.actor())?;
-    let present = with_password(services, admin_ref, password)?;
+    let present = with_password(services, principal, password)?;
     let password_hash = hash_new(services, password, new_password)?;
     let kept = services.keys.digest(session);
     transact(&*services.store, Access::Write, |tx| {
@@ -72,7 +72,7 @@ pub fn change_password(
 /// Returns [`UseCaseError::Invalid`] if the password is wrong.
 pub fn confirm_identity(services: &Services, principal: &Principal, session: &str, password: &str) -> UseCaseResult<()> {
     allow(principal, UseCase::ConfirmIdentity)?;
-    with_password(services, oneself(principal.actor())?, password)?;
+    with_password(services, principal, password)?;
     let (digest, now) = (services.keys.digest(session), services.now());
     transact(&*services.store, Access::Write, |tx| Ok(tx.confirm_session(digest, now)?))
 }
@@ -168,8 +168,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
 /// - [`UseCaseError::Conflict`] if no second factor is active, or if it accepts only recovery codes.
 pub fn remove_second_factor(services: &Services, principal: &Principal, password: &str, code: &str) -> UseCaseResult<()> {
     allow(principal, UseCase::RemoveSecondFactor)?;
-    let admin_ref = oneself(principal.actor())?;
-    let present = with_password(services, admin_ref, password)?;
+    let present = with_password(services, principal, password)?;
     if !matches!(present.second_factor, SecondFactor::On(_)) {
         let detail = "the account has no second factor".to_owned();
         return Err(UseCaseError::Conflict { code: "second_factor_off", detail });
@@ -255,20 +254,31 @@ fn oneself(by: Actor) -> UseCaseResult<AdminRef> {
     }
 }
 
-/// Checks the present password outside any transaction and returns the administrator.
-fn with_password(services: &Services, admin_ref: AdminRef, password: &str) -> UseCaseResult<Administrator> {
+/// Checks the present password outside any transaction and returns the administrator. A wrong password is in the audit log, at
+/// most once a minute: somebody may have taken over the session.
+fn with_password(services: &Services, principal: &Principal, password: &str) -> UseCaseResult<Administrator> {
+    let admin_ref = oneself(principal.actor())?;
     let present = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator(admin_ref)?))?;
     let present = present.ok_or(UseCaseError::Unauthenticated)?;
     match services.passwords.check(password, Some(&present.password_hash)) {
         PasswordCheck::Right => Ok(present),
-        PasswordCheck::Wrong => Err(Violations::one(&["password"], "wrong_password", "must be your current password").into()),
+        PasswordCheck::Wrong => {
+            let (doer, thing) = (AuditContext::of(principal), AuditSubject::Administrator(&present));
+            let action = AuditAction::FailConfirmation;
+            // Check in a read transaction first, so that repeated attempts do not block writers.
+            let is_recorded = |tx: &mut dyn Tx| was_recorded_recently(tx, services, present.organization, action, thing);
+            if !transact(&*services.store, Access::Read, is_recorded)? {
+                transact(&*services.store, Access::Write, |tx| record_audit_event_throttled(tx, services, doer, action, thing))?;
+            }
+            Err(Violations::one(&["password"], "wrong_password", "must be your current password").into())
+        }
     }
 }
 
 /// Locks an administrator, who must not have changed since they were loaded.
 fn held(tx: &mut dyn Tx, looked_at: &Administrator) -> UseCaseResult<Administrator> {
     let present = tx.hold_administrator(looked_at.email.as_str())?;
-    present.filter(|present| present.equals_except_failed_codes(looked_at)).ok_or_else(|| {
+    present.filter(|present| present.equals_except_log_ins(looked_at)).ok_or_else(|| {
         let detail = "your account was changed at the same time: retry".to_owned();
         UseCaseError::Conflict { code: "account_changed", detail }
     })

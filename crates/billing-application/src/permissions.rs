@@ -2,7 +2,9 @@
 //! interface.
 
 use billing_domain::access::{Permission, Principal, Scope};
-use billing_domain::refs::OrganizationId;
+use billing_domain::contract::Contract;
+use billing_domain::party::PaymentDetails;
+use billing_domain::refs::{OrganizationId, ProductNo};
 
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -50,17 +52,37 @@ use_cases! {
 
 impl UseCase {
     /// Returns whether an administrator must have entered the password recently. With these use cases, a stolen session could
-    /// lock its owner out or give lasting access to the organization.
+    /// lock its owner out, give lasting access to the organization, or redirect its customers' payments. Changes of payment
+    /// details require the same.
     pub const fn needs_confirmation(self) -> bool {
         matches!(
             self,
             Self::EnrollSecondFactor
+                | Self::EndSessions
                 | Self::GenerateKey
                 | Self::RotateKey
                 | Self::DeleteKey
                 | Self::InviteAdministrator
                 | Self::EditAdministrator
                 | Self::ResetAdministrator
+                | Self::CreateWebhookEndpoint
+                | Self::EditWebhookEndpoint
+                | Self::RotateWebhookSecret
+                | Self::CreateBankAccount
+                | Self::EditBankAccount
+        )
+    }
+
+    /// Returns whether [`needs_confirmation`](Self::needs_confirmation) applies if the request changes payment details.
+    pub const fn sets_payment_details(self) -> bool {
+        matches!(
+            self,
+            Self::CreateCustomer
+                | Self::EditCustomer
+                | Self::CreateEntity
+                | Self::EditEntity
+                | Self::CreateContract
+                | Self::EditContract
         )
     }
 }
@@ -73,11 +95,48 @@ impl UseCase {
 pub fn allow(principal: &Principal, use_case: UseCase) -> UseCaseResult<OrganizationId> {
     let need = use_case.need();
     match principal.role() {
-        _ if principal.has(need) && use_case.needs_confirmation() && !principal.is_confirmed() => {
-            Err(UseCaseError::ConfirmationRequired)
+        _ if principal.has(need) && use_case.needs_confirmation() => {
+            require_confirmation(principal)?;
+            Ok(principal.organization())
         }
         _ if principal.has(need) => Ok(principal.organization()),
         Some(role) => Err(UseCaseError::InsufficientRole { needed: need.role(), role }),
         None => Err(UseCaseError::Forbidden(need)),
     }
 }
+
+fn require_confirmation(principal: &Principal) -> UseCaseResult<()> {
+    if principal.is_confirmed() { Ok(()) } else { Err(UseCaseError::ConfirmationRequired) }
+}
+
+/// Checks that the principal may set the payment details of an entity or a customer. A new entity or customer has none before.
+///
+/// # Errors
+/// Returns [`UseCaseError::ConfirmationRequired`] if the details change and the administrator must enter the password again.
+pub(crate) fn allow_payment_details(principal: &Principal, before: &PaymentDetails, after: &PaymentDetails) -> UseCaseResult<()> {
+    if before == after { Ok(()) } else { require_confirmation(principal) }
+}
+
+/// Checks that the principal may set the payment details of a contract's products. A product without details of its own has
+/// those of its customer or entity.
+///
+/// # Errors
+/// Returns [`UseCaseError::ConfirmationRequired`] if a product gets other details and the administrator must enter the password
+/// again.
+pub(crate) fn allow_payment_details_of_contract(
+    principal: &Principal,
+    before: Option<&Contract>,
+    after: &Contract,
+) -> UseCaseResult<()> {
+    let details_of = |no: ProductNo| -> Vec<&PaymentDetails> {
+        let product = before.and_then(|contract| contract.product(no));
+        product.map_or_else(|| vec![&NO_PAYMENT_DETAILS], |product| product.terms().map(|terms| &terms.payment).collect())
+    };
+    let is_changed = after.products.iter().any(|product| {
+        let before = details_of(product.no);
+        product.terms().any(|terms| !before.contains(&&terms.payment))
+    });
+    if is_changed { require_confirmation(principal) } else { Ok(()) }
+}
+
+const NO_PAYMENT_DETAILS: PaymentDetails = PaymentDetails { bank_transfer: None, online: None, crypto: None };

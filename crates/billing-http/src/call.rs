@@ -19,6 +19,7 @@ use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::blocking::blocking;
 use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
 use crate::dto::declare::{self, Fieldset};

@@ -4,7 +4,7 @@ use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::party::{Customer, CustomerProfile};
+use billing_domain::party::{Customer, CustomerProfile, PaymentDetails};
 use billing_domain::patch::Changes;
 use billing_domain::ports::{CustomerFilter, CustomerSortKey, DocumentFilter};
 use billing_domain::refs::{CustomerId, CustomerRef};
@@ -15,6 +15,7 @@ use super::{check_entity, inserted, only, updated};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseResult};
+use crate::permissions::allow_payment_details;
 
 /// A customer with its current default tax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,7 @@ pub fn create_customer(cx: &mut Cx<'_>, reference: Option<CustomerRef>, wanted: 
     // No earlier tax is in force, so the day does not matter.
     profile.taxes = wanted.tax.apply(&profile.taxes, Date::MIN)?;
     profile.check()?;
+    allow_payment_details(cx.principal()?, &PaymentDetails::default(), &profile.payment)?;
     let made = Customer {
         id: CustomerId::from_uuid(cx.services.ids.new_id()),
         customer_ref: reference.unwrap_or_else(|| CustomerRef::assigned(cx.services.ids.new_id())),
@@ -91,6 +93,7 @@ pub fn edit_customer(cx: &mut Cx<'_>, reference: &CustomerRef, changes: &Changes
     let updated_at = if wanted.profile == present.profile { present.updated_at } else { cx.now };
     let made = Customer { profile: wanted.profile, updated_at, ..present.clone() };
     made.profile.check()?;
+    allow_payment_details(cx.principal()?, &present.profile.payment, &made.profile.payment)?;
     check_entity(cx.tx, cx.organization, made.profile.entity_ref.as_ref())?;
     if let Some(recorder) = cx.recorder() {
         let filter = DocumentFilter { customer_id: Some(present.id), ..DocumentFilter::default() };

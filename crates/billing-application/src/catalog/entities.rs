@@ -6,7 +6,7 @@ use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::page::{ListRequest, Page, PageRequest};
 use billing_domain::party::appearance::Logo;
 use billing_domain::party::legal::DocumentSettings;
-use billing_domain::party::{Entity, EntityProfile};
+use billing_domain::party::{Entity, EntityProfile, PaymentDetails};
 use billing_domain::patch::Changes;
 use billing_domain::ports::DocumentFilter;
 use billing_domain::refs::EntityRef;
@@ -18,6 +18,7 @@ use super::{inserted, only, updated};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::permissions::allow_payment_details;
 use crate::{Services, UseCase, allow};
 
 /// An entity with its current default tax.
@@ -61,6 +62,7 @@ pub fn create_entity(cx: &mut Cx<'_>, reference: Option<EntityRef>, wanted: Want
     let today = profile.time_zone.service_date(cx.now);
     profile.taxes = TaxPatch::from(wanted.tax).apply(&profile.taxes, today)?;
     profile.check()?;
+    allow_payment_details(cx.principal()?, &PaymentDetails::default(), &profile.payment)?;
     keep_logo(cx, &mut profile.paper)?;
     let made = Entity {
         entity_ref: reference.unwrap_or_else(|| EntityRef::assigned(cx.services.ids.new_id())),
@@ -95,6 +97,7 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
     let today = wanted.profile.time_zone.service_date(cx.now);
     wanted.profile.taxes = TaxPatch::from(wanted.tax).apply(&wanted.profile.taxes, today)?;
     wanted.profile.check()?;
+    allow_payment_details(cx.principal()?, &present.profile.payment, &wanted.profile.payment)?;
     if wanted.profile.paper.logo != present.profile.paper.logo {
         keep_logo(cx, &mut wanted.profile.paper)?;
     }

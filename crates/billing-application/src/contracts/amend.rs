@@ -18,6 +18,7 @@ use crate::audit::{AuditChange, AuditSubject};
 use crate::book_repository;
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
+use crate::permissions::allow_payment_details_of_contract;
 
 /// Edits a contract. `customer_ref` may be given, but not changed.
 ///
@@ -121,6 +122,7 @@ fn amend(
     }
     let present = view((*book.contract).clone(), &book.entities, now)?;
     decide(cx, &mut book, backdated)?;
+    allow_payment_details_of_contract(cx.principal()?, Some(&present.contract), &book.contract)?;
     book_repository::write(cx, &mut book)?;
     let subject = MetadataSubject::Contract(book.contract.customer_id, contract_ref);
     cx.tx.put_metadata(organization, subject, &present.contract.metadata, &book.contract.metadata)?;

@@ -23,6 +23,7 @@ use crate::book_repository::{distinct, entities_of};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::notifications;
+use crate::permissions::allow_payment_details_of_contract;
 
 /// A request to create a contract.
 #[derive(Clone, Debug)]
@@ -79,6 +80,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         cancelled_at: None,
         products,
     };
+    allow_payment_details_of_contract(cx.principal()?, None, &contract)?;
     let entities = entities_of(cx.tx, organization, [&contract])?;
     let mut book = ContractBook::new(contract, customer, entities);
     amend::create(&mut book, backdated, now)?;

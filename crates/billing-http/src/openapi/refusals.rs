@@ -1,6 +1,5 @@
 //! The error responses of each operation: statuses and their codes.
 
-use billing_application::UseCase;
 use billing_application::error::ResourceKind;
 use billing_domain::access::{Permission, Role};
 use utoipa::ToSchema as _;
@@ -97,7 +96,10 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
         (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
         (operation.need().is_some_and(|need| !need.scopes().is_empty()), &["insufficient_scope"]),
-        (operation.use_case().is_ok_and(UseCase::needs_confirmation), &["confirmation_required"]),
+        (
+            operation.use_case().is_ok_and(|use_case| use_case.needs_confirmation() || use_case.sets_payment_details()),
+            &["confirmation_required"],
+        ),
         (
             operation.changes_state() && (operation.need().is_some() || operation.needs == AuthRequirement::Anything),
             &["cross_site_request"],
