@@ -205,7 +205,7 @@ fn a_failed_contract_is_notified_with_the_code_of_each_document() {
         run_billing_everywhere(&books.bench.services).expect("a run");
         number_notifications(&books.bench.services, ServerRef::from_uuid(Uuid::nil()), &|| false).expect("numbers");
         let all = books.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), 0, u32::MAX));
-        let of_billing = all.into_iter().filter(|notification| notification.kind != NotificationType::ContractChanged);
+        let of_billing = all.into_iter().filter(|notification| notification.kind == NotificationType::BillingFailed);
         let codes = |body: String| body.splitn(4, ' ').last().unwrap_or_default().to_owned();
         of_billing.map(|notification| format!("{} {}", notification.kind, codes(notification.body))).collect::<Vec<_>>()
     };
