@@ -35,6 +35,8 @@ pub struct ChargeView {
     pub charge: Charge,
     /// The charge's amount.
     pub amount: Money,
+    /// The amount that counts for the period's price. A charge below zero can count in part (billing rules 9).
+    pub billed_amount: Money,
     /// The number of the contract that the charge belongs to.
     pub contract_number: String,
     /// The customer's reference.
@@ -229,7 +231,10 @@ fn view_all(
     for key in distinct(charges.iter().map(key_of)) {
         let book = book_repository::load_header(tx, key, None)?;
         let book = book.ok_or_else(|| corrupt("a charge", &key.contract, "names a contract that is not there"))?;
-        of_contracts.insert(key.contract, book_repository::load_book(tx, organization, book, now)?);
+        let mut book = book_repository::load_book(tx, organization, book, now)?;
+        // The price of the period limits the charges below zero.
+        book_repository::recount_all(tx, organization, &mut book)?;
+        of_contracts.insert(key.contract, book);
     }
     let edited = charges.iter().filter(|charge| charge.revision > 1);
     let (customers, refs): (BTreeSet<CustomerId>, Vec<ChargeRef>) =
@@ -271,6 +276,7 @@ fn view(book: &ContractBook, charge: Charge, earlier: Vec<Charge>) -> UseCaseRes
     }
     Ok(ChargeView {
         amount: charge.amount()?,
+        billed_amount: charge::billed_amount(book, &charge)?,
         contract_number: book.contract.number_text(),
         customer_ref: book.customer.customer_ref.clone(),
         customer_name: book.customer.profile.name.clone(),

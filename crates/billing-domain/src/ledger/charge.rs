@@ -113,6 +113,19 @@ pub fn delete(
     post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
 }
 
+/// Returns the amount that counts for a charge: nothing if the charge is deleted, and for a charge below zero at most what its
+/// period bills otherwise (billing rules 9).
+///
+/// # Errors
+/// Returns [`Refusal::AmountOutOfRange`] or [`Refusal::Broken`].
+pub fn billed_amount(book: &ContractBook, charge: &Charge) -> Result<Money, Refusal> {
+    let period = product_of(&book.contract, charge.product_no)?.period_at(charge.date);
+    let Some(period) = period.filter(|_| !charge.deleted) else { return Ok(Money::zero(charge.currency)) };
+    let id = charge.line_item_id();
+    let line = book.price_of(&period)?.into_iter().find(|line| line.line_item_id.as_ref() == Some(&id));
+    Ok(line.map_or(Money::zero(charge.currency), |line| line.amount))
+}
+
 /// Returns the period of the single product that matches the pricing and bills the day.
 fn product_for<'c>(
     contract: &'c Contract,

@@ -318,3 +318,18 @@ fn a_cancel_leaves_no_charge_without_a_period() {
     life.delete(&charge);
     assert_eq!(cancel(&mut life, "2026-03-09"), Ok(()));
 }
+
+/// The fee of January shrinks from 49.00 to 49.00 × 15 ÷ 31 = 23.71, and a credit takes no more than that.
+#[test]
+fn what_counts_of_a_credit_is_at_most_what_its_period_bills() {
+    let mut life = Life::plain();
+    let (more, credit) = (life.record("2026-02-10", "10"), life.record("2026-01-10", "-40"));
+    let counts = |life: &Life, charge: &Charge| charge::billed_amount(&life.book, charge).expect("an amount").to_string();
+    assert_eq!((counts(&life, &more), counts(&life, &credit)), ("10.00 EUR".to_owned(), "-40.00 EUR".to_owned()));
+    life.delete(&more);
+    assert_eq!(counts(&life, &Charge { deleted: true, ..more }), "0.00 EUR");
+    let (last_day, now) = (CancelAt::Day(date("2026-01-15")), at(life.now));
+    life.decide(|book, mut ids| amend::cancel(book, last_day, BackdatingPolicy::Allowed, now, &mut ids)).expect("a cancel");
+    assert_eq!(counts(&life, &credit), "-23.71 EUR");
+    assert_eq!(credit.amount().expect("an amount").to_string(), "-40.00 EUR");
+}

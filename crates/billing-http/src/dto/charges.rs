@@ -123,6 +123,8 @@ answer! {
         unit: Option<LineText> = charge.unit.as_ref(),
         /// `quantity × unit_price`, rounded.
         amount: ExactNumber = view.amount,
+        /// The part of `amount` that counts: a credit takes at most what its period bills without it.
+        billed_amount: ExactNumber = view.billed_amount,
         /// Currency of the product.
         currency: CurrencyCode = charge.currency,
         /// Whether the document for the period's usage or for its fixed items bills the charge.

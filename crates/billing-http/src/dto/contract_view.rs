@@ -1,7 +1,7 @@
 //! Contracts in responses. A response has every field of a request with its agreed value, so it can be posted back.
 
 use billing_application::contracts::ContractView;
-use billing_domain::calendar::Date;
+use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{ContractProduct, SegmentTerms};
@@ -40,6 +40,8 @@ answer! {
         let contract = &view.contract;
         let products = contract.products.iter().filter(|product| !product.is_removed());
         let products = products.filter_map(|product| ContractProductJson::of(product, view.today));
+        let leaving = contract.products.iter().filter(|product| product.is_removed());
+        let leaving = leaving.filter_map(|product| ContractProductJson::leaving(product, view.today)).collect::<Vec<_>>();
         /// Contract reference.
         contract_ref: AssignedRef = contract.contract_ref,
         /// Customer reference.
@@ -50,6 +52,8 @@ answer! {
         po_number: Option<LineText> = contract.po_number.as_ref(),
         /// Products of the contract.
         products: Vec<ContractProductJson> = products,
+        /// Today's terms of products that still bill today and that the newest version no longer lists.
+        @omitted in_force: Option<Vec<ContractProductJson>> = Some(leaving).filter(|leaving| !leaving.is_empty()),
         /// State today.
         state: ContractStateWord = view.state,
         /// Version number, starting at 1.
@@ -97,8 +101,9 @@ answer! {
         billing_cycle: BillingCycleJson = &schedule.cycle(),
         /// Date of the first invoice, if stated for the product.
         issue_day: Option<DateText> = schedule.issue_day(),
-        /// Day from which billing period boundaries are counted; for a ONE_TIME product, the day after its single period.
-        billing_anchor: DateText = schedule.anchor(),
+        /// Day from which billing period boundaries are counted; for a ONE_TIME product, the day after its single period. Null
+        /// after the year 9999.
+        billing_anchor: Option<DateText> = Some(schedule.anchor()).filter(|anchor| *anchor <= last_date()),
         /// Timing of payment relative to the billing period.
         payment_time: PaymentTimeWord = terms.payment_time,
         /// Tax in percent, if stated for the product.
@@ -140,6 +145,11 @@ answer! {
     }
 }
 
+/// Returns the last date of four-digit years.
+fn last_date() -> Date {
+    TimeZone::UTC.service_date(Timestamp::MAX)
+}
+
 impl ContractProductJson {
     /// Returns the newest terms of a product, and today's terms if they differ.
     fn of(product: &ContractProduct, today: Date) -> Option<Self> {
@@ -149,12 +159,22 @@ impl ContractProductJson {
         });
         let (segment, terms) = newest?;
         // Terms superseded by a cancellation never come into force.
-        let comes = || product.period_after(segment.in_force_from).is_some_and(|period| std::ptr::eq(period.terms, terms));
-        let ahead = segment.version > 1 && segment.in_force_from > today && comes();
-        let effective_from = ahead.then(|| DateText::from(segment.in_force_from));
+        let plan = product.plan();
+        let comes = plan.iter().find(|clip| std::ptr::eq(clip.terms, terms)).map(|clip| clip.days.start());
+        let effective_from = comes.filter(|from| segment.version > 1 && *from > today).map(DateText::from);
         let in_force = product.terms_on(today).filter(|todays| *todays != terms);
-        let of = |terms| Self { product_no: Some(product.no.0), ..Self::from(terms) };
-        let in_force = in_force.map(|todays| Box::new(of(todays)));
-        Some(Self { effective_from, in_force, ..of(terms) })
+        let in_force = in_force.map(|todays| Box::new(Self::numbered(product, todays)));
+        Some(Self { effective_from, in_force, ..Self::numbered(product, terms) })
+    }
+
+    /// Returns today's terms of a product that ends, or `None` if it bills no more.
+    fn leaving(product: &ContractProduct, today: Date) -> Option<Self> {
+        let plan = product.plan();
+        let todays = plan.iter().find(|clip| clip.days.contains(today))?;
+        Some(Self::numbered(product, todays.terms))
+    }
+
+    fn numbered(product: &ContractProduct, terms: &ProductTerms) -> Self {
+        Self { product_no: Some(product.no.0), ..Self::from(terms) }
     }
 }

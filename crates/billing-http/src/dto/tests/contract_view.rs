@@ -326,7 +326,19 @@ fn a_product_that_an_edit_removed_is_not_shown_but_one_that_was_cancelled_is() {
         view.contract.products[0].segments.push(end);
         let shown = posted_back(&ContractJson::from(&view));
         assert_eq!(shown["products"].as_array().map(Vec::len), Some(count), "{reason:?}");
+        // A removed product still bills until its last day.
+        let in_force = shown.get("in_force").map(|leaving| leaving[0]["product_no"].clone());
+        assert_eq!(in_force, (count == 1).then(|| 0.into()), "{reason:?}");
     }
+}
+
+#[test]
+fn an_open_end_has_no_anchor() {
+    let open = r#"{"customer_ref":"acme","products":[{"product_pricing_ref":"api",
+        "billing_start_date":"2026-01-01","billing_end_date":"9999-12-31"}]}"#;
+    let answered = ContractJson::from(&made(super::contract(&json(open)).expect("a contract")));
+    assert_fits(&answered);
+    assert_eq!(posted_back(&answered)["products"][0]["billing_anchor"], Value::Null);
 }
 
 #[test]
