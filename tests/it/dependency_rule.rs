@@ -20,7 +20,7 @@ struct CrateRule {
 const CRATES: [CrateRule; 19] = [
     CrateRule {
         name: "billing-domain",
-        may_use: "chrono chrono-tz iso_currency mockall rust_decimal thiserror uuid",
+        may_use: "chrono chrono-tz ethnum iso_currency mockall rust_decimal thiserror uuid",
         never: "actix-web diesel libsqlite3-sys tokio tracing",
     },
     CrateRule { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },

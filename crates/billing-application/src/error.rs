@@ -75,7 +75,7 @@ pub enum UseCaseError {
     /// The event matches no contract.
     #[error(transparent)]
     NoMatch(#[from] MatchRefusal),
-    /// The amount exceeds the range of exact decimals.
+    /// An amount is above the limit of documents.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
     /// The format is invalid, or cannot map the submitted event.

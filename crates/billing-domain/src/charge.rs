@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use crate::access::Actor;
 use crate::calendar::Timestamp;
 use crate::contract::ProductPeriod;
-use crate::decimal::exact_mul;
+use crate::decimal::WideDecimal;
 use crate::document::lines::BillWith;
 use crate::money::{AmountOutOfRange, Currency, Money, Price, SignedPrice};
 use crate::patch::Patch;
@@ -64,9 +64,9 @@ impl Charge {
     /// Returns `round(quantity × unit_price)`, also for a deleted charge.
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+    /// Returns [`AmountOutOfRange`] if the amount exceeds 64-bit minor units.
     pub fn amount(&self) -> Result<Money, AmountOutOfRange> {
-        Money::round(exact_mul(self.quantity.as_decimal(), self.unit_price.as_decimal())?, self.currency)
+        Money::round(WideDecimal::from(self.quantity.as_decimal()).times(self.unit_price.as_decimal())?, self.currency)
     }
 
     /// Returns the line item id of the charge on documents.

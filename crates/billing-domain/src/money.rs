@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use thiserror::Error;
 
 pub use crate::decimal::AmountOutOfRange;
-use crate::decimal::{DecimalError, Digits};
+use crate::decimal::{DecimalError, Digits, WideDecimal};
 
 /// An ISO 4217 currency with a defined number of minor-unit digits, including zero (JPY). Metals and test codes are excluded.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -131,50 +131,33 @@ impl Money {
         self.currency
     }
 
-    /// Rounds a decimal amount half away from zero to the currency's exponent.
+    /// Rounds an exact amount half away from zero to the currency's exponent.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] if the result exceeds 64-bit minor units.
-    pub fn round(amount: Decimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
+    pub fn round(amount: impl Into<WideDecimal>, currency: Currency) -> Result<Self, AmountOutOfRange> {
         Self::round_share(amount, DayShare::WHOLE, currency)
     }
 
     /// Calculates `amount × days ÷ of` and rounds it once, half away from zero (billing rules 1.5).
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if the result or an intermediate value can't be represented exactly.
-    pub fn round_share(amount: Decimal, share: DayShare, currency: Currency) -> Result<Self, AmountOutOfRange> {
-        let (days, of) = (Decimal::from(share.days), Decimal::from(share.of));
-        Self::round_ratio(amount, days, of, currency)
+    /// Returns [`AmountOutOfRange`] if the result exceeds 64-bit minor units.
+    pub fn round_share(amount: impl Into<WideDecimal>, share: DayShare, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        Self::of_minor(round_to_minor(amount, share, currency)?, currency)
     }
 
     /// Returns `rate` percent of this amount, rounded half away from zero (billing rules 6).
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if the result or an intermediate value can't be represented exactly.
+    /// Returns [`AmountOutOfRange`] if the result exceeds 64-bit minor units.
     pub fn percent(self, rate: Percentage) -> Result<Self, AmountOutOfRange> {
-        Self::round_ratio(self.to_decimal(), rate.0, Decimal::ONE_HUNDRED, self.currency)
+        Self::of_minor(WideDecimal::from(self).ratio(rate.0, Decimal::ONE_HUNDRED, self.currency.exponent())?, self.currency)
     }
 
-    fn round_ratio(amount: Decimal, factor: Decimal, divisor: Decimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
-        let (amount, factor, divisor) = (amount.normalize(), factor.normalize(), divisor.normalize());
-        let power = |n: u32| 10i128.checked_pow(n).ok_or(AmountOutOfRange);
-        let mul = |a: i128, b: i128| a.checked_mul(b).ok_or(AmountOutOfRange);
-        // A single integer fraction of minor units avoids intermediate rounding.
-        let up = currency.exponent() + divisor.scale();
-        let down = amount.scale() + factor.scale();
-        let mut numerator = mul(amount.mantissa(), factor.mantissa())?;
-        let mut denominator = divisor.mantissa();
-        if up >= down {
-            numerator = mul(numerator, power(up - down)?)?;
-        } else {
-            denominator = mul(denominator, power(down - up)?)?;
-        }
-        let (quotient, rest) = (numerator / denominator, numerator % denominator);
-        let half_or_more = mul(rest.abs(), 2)? >= denominator.abs();
-        let away = if half_or_more { numerator.signum() * denominator.signum() } else { 0 };
-        let minor = i64::try_from(quotient + away).map_err(|_| AmountOutOfRange)?;
-        Ok(Self { minor, currency })
+    /// Converts an amount with the currency's exponent as the scale.
+    fn of_minor(rounded: WideDecimal, currency: Currency) -> Result<Self, AmountOutOfRange> {
+        Ok(Self { minor: rounded.units().ok_or(AmountOutOfRange)?, currency })
     }
 
     /// Adds two amounts.
@@ -212,6 +195,25 @@ impl Money {
     /// Returns the amount in whole units, with the currency's exponent as the scale: 30.86, never 30.9 or 30.860.
     pub fn to_decimal(self) -> Decimal {
         Decimal::from_i128_with_scale(i128::from(self.minor), self.currency.exponent())
+    }
+}
+
+/// Calculates `amount × days ÷ of` and rounds it once, half away from zero, to the currency's exponent. The result may exceed the
+/// range of [`Money`].
+///
+/// # Errors
+/// Returns [`AmountOutOfRange`] if the amount is beyond the digits of its type.
+pub(crate) fn round_to_minor(
+    amount: impl Into<WideDecimal>,
+    share: DayShare,
+    currency: Currency,
+) -> Result<WideDecimal, AmountOutOfRange> {
+    amount.into().ratio(Decimal::from(share.days), Decimal::from(share.of), currency.exponent())
+}
+
+impl From<Money> for WideDecimal {
+    fn from(amount: Money) -> Self {
+        amount.to_decimal().into()
     }
 }
 

@@ -1,13 +1,13 @@
 //! Rating: the price A(Q) of a period's usage (billing rules 6). Rating depends only on totals, not on documents.
 //!
-//! Intermediate amounts are exact decimals. A line is rounded once, at the end.
+//! Intermediate amounts are exact, however many digits they have. A line is rounded once, at the end.
 
 use rust_decimal::Decimal;
 
 use crate::catalog::{Charge, FixedPrice, LineItem, PricingContent, Tier, Tiers, UsageCharge, UsagePrice};
 use crate::contract::terms::MeteredCharge;
-use crate::decimal::{AmountOutOfRange, exact_add, exact_mul};
-use crate::money::{Currency, DayShare, Money, Percentage, Price};
+use crate::decimal::{AmountOutOfRange, WideDecimal, exact_add};
+use crate::money::{Currency, DayShare, Money, Percentage, Price, round_to_minor};
 use crate::quantity::Quantity;
 use crate::usage::UsageTotal;
 
@@ -55,9 +55,9 @@ pub struct RatedTier {
     /// The tier of the pricing.
     pub tier: Tier,
     /// The units that the tier prices.
-    pub quantity: Decimal,
+    pub quantity: WideDecimal,
     /// The unrounded amount of the tier.
-    pub amount: Decimal,
+    pub amount: WideDecimal,
 }
 
 /// A tier that a quantity reaches, with the part of the amount that it contributes.
@@ -68,22 +68,22 @@ pub struct CalculatedTier {
     /// The largest quantity in the tier; `None` in the last tier.
     pub up_to: Option<Decimal>,
     /// The units that the tier prices.
-    pub quantity: Decimal,
+    pub quantity: WideDecimal,
     /// The price of one unit.
     pub unit_price: Price,
     /// The amount added once when the tier is reached.
     pub flat_amount: Price,
     /// The unrounded amount of the tier.
-    pub amount: Decimal,
+    pub amount: WideDecimal,
 }
 
 impl CalculatedTier {
     /// Returns `unit_price × quantity + flat_amount`.
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
-    pub fn price(&self) -> Result<Decimal, AmountOutOfRange> {
-        exact_add(exact_mul(self.unit_price.as_decimal(), self.quantity)?, self.flat_amount.as_decimal())
+    /// Returns [`AmountOutOfRange`] if a factor is beyond the digits of its type.
+    pub fn price(&self) -> Result<WideDecimal, AmountOutOfRange> {
+        self.quantity.times(self.unit_price.as_decimal())?.plus(self.flat_amount.as_decimal())
     }
 }
 
@@ -110,9 +110,9 @@ impl PackageCalculation {
     /// Returns `count × price`.
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
-    pub fn amount(&self) -> Result<Decimal, AmountOutOfRange> {
-        exact_mul(self.count, self.price.as_decimal())
+    /// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
+    pub fn amount(&self) -> Result<WideDecimal, AmountOutOfRange> {
+        WideDecimal::from(self.count).times(self.price.as_decimal())
     }
 
     /// Returns whether these are the packages of a quantity.
@@ -138,11 +138,10 @@ impl PercentageCalculation {
     /// Returns `rate % × base + fixed_amount × count`.
     ///
     /// # Errors
-    /// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
-    pub fn amount(&self) -> Result<Decimal, AmountOutOfRange> {
-        let of_amount = exact_mul(exact_mul(self.rate.as_decimal(), Decimal::new(1, 2))?, self.base)?;
-        let per_event = exact_mul(self.fixed_amount.as_decimal(), Decimal::from(self.count))?;
-        exact_add(of_amount, per_event)
+    /// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
+    pub fn amount(&self) -> Result<WideDecimal, AmountOutOfRange> {
+        let of_amount = WideDecimal::from(self.base).times(self.rate.as_decimal())?.times(Decimal::new(1, 2))?;
+        of_amount.plus(WideDecimal::from(Decimal::from(self.count)).times(self.fixed_amount.as_decimal())?)
     }
 }
 
@@ -158,7 +157,7 @@ pub enum Minimum {
 /// Rates the usage of a period: A(Q), or A(max(Q, p)) for a prepaid quantity p.
 ///
 /// # Errors
-/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+/// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
 pub fn rate(
     metered: &MeteredCharge,
     usage: &UsageTotal,
@@ -175,7 +174,7 @@ pub fn rate(
 /// Rates the prepaid quantity: A(p). Returns `None` if no quantity is prepaid.
 ///
 /// # Errors
-/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+/// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
 pub fn rate_prepaid(
     metered: &MeteredCharge,
     share: DayShare,
@@ -201,7 +200,7 @@ pub struct RatedItem {
 /// Rates a quantity of a whole period by each usage-based line item, as if a single event had reported the quantity.
 ///
 /// # Errors
-/// Returns [`AmountOutOfRange`] if exact decimals can't represent an amount.
+/// Returns [`AmountOutOfRange`] if an amount is above the limit of documents.
 pub fn rate_pricing(pricing: &PricingContent, quantity: Quantity) -> Result<Vec<RatedItem>, AmountOutOfRange> {
     let of_usage = pricing.line_items.iter().filter_map(|item| match &item.charge {
         Charge::Usage(charge) => Some((item, charge)),
@@ -228,20 +227,22 @@ fn rate_quantity(
     let included = charge.included_quantity.as_decimal();
     let billable = exact_add(quantity, -included)?.max(Decimal::ZERO);
     let units = rate_units(&charge.price, billable, events)?;
-    let mut amount = Money::round(units.amount, currency)?;
+    // The price can exceed the range of money until the maximum lowers it.
+    let mut amount = round_to_minor(units.amount, DayShare::WHOLE, currency)?;
     let (mut raised_to, mut lowered_to) = (None, None);
     if let Some(least) = charge.minimum_amount.filter(|_| minimum == Minimum::Applies) {
-        let at_least = Money::round_share(least.as_decimal(), share, currency)?;
-        if amount.minor() < at_least.minor() {
+        let at_least = round_to_minor(least.as_decimal(), share, currency)?;
+        if amount < at_least {
             (amount, raised_to) = (at_least, Some(least));
         }
     }
     if let Some(maximum) = charge.maximum_amount {
-        let at_most = Money::round(maximum.as_decimal(), currency)?;
-        if amount.minor() > at_most.minor() {
+        let at_most = round_to_minor(maximum.as_decimal(), DayShare::WHOLE, currency)?;
+        if amount > at_most {
             (amount, lowered_to) = (at_most, Some(maximum));
         }
     }
+    let amount = Money::round(amount, currency)?;
     let RatedUnits { unit_price, tiers, packages, percentage, amount: _ } = units;
     let factors = UsageFactors {
         included,
@@ -265,7 +266,7 @@ struct RatedUnits {
     tiers: ReachedTiers,
     packages: Option<PackageCalculation>,
     percentage: Option<PercentageCalculation>,
-    amount: Decimal,
+    amount: WideDecimal,
 }
 
 /// Reached tiers, with and without their bounds.
@@ -274,7 +275,7 @@ type ReachedTiers = Vec<(CalculatedTier, RatedTier)>;
 fn rate_units(price: &UsagePrice, billable: Decimal, events: u64) -> Result<RatedUnits, AmountOutOfRange> {
     Ok(match price {
         UsagePrice::PerUnit { unit_price } => {
-            let amount = exact_mul(unit_price.as_decimal(), billable)?;
+            let amount = WideDecimal::from(billable).times(unit_price.as_decimal())?;
             RatedUnits { unit_price: Some(*unit_price), amount, ..RatedUnits::default() }
         }
         UsagePrice::Graduated(tiers) => {
@@ -330,7 +331,7 @@ pub struct RatedShare {
 /// Rates agreed quantities: `round(Σ A(quantity) × days ÷ days of the whole period)`, rounded once (billing rules 6).
 ///
 /// # Errors
-/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+/// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
 pub fn rate_fixed(
     price: &FixedPrice,
     quantities: &QuantityDays,
@@ -343,7 +344,7 @@ pub fn rate_fixed(
 /// Does the same as [`rate_fixed`], and returns the factors of the amount.
 ///
 /// # Errors
-/// Returns [`AmountOutOfRange`] if exact decimals can't represent the amount.
+/// Returns [`AmountOutOfRange`] if the amount is above the limit of documents.
 pub fn rate_quantities(
     price: &FixedPrice,
     quantities: &QuantityDays,
@@ -352,7 +353,7 @@ pub fn rate_quantities(
 ) -> Result<RatedFixed, AmountOutOfRange> {
     let mut rated = RatedFixed { unit_price: None, shares: Vec::new(), amount: Money::zero(currency) };
     let one_day = DayShare { days: 1, of: of_days };
-    let mut sum = Decimal::ZERO;
+    let mut sum = WideDecimal::ZERO;
     let mut alone = Vec::with_capacity(quantities.len());
     for (quantity, days) in quantities {
         let (quantity, days) = (*quantity, *days);
@@ -360,9 +361,9 @@ pub fn rate_quantities(
             FixedPrice::Flat { amount } => rate_units(&UsagePrice::PerUnit { unit_price: *amount }, quantity.as_decimal(), 0)?,
             FixedPrice::Metered(price) => rate_units(price, quantity.as_decimal(), 0)?,
         };
-        let of_quantity = exact_mul(units.amount, Decimal::from(days))?;
+        let of_quantity = units.amount.times(Decimal::from(days))?;
         alone.push(Money::round_share(of_quantity, one_day, currency)?);
-        sum = exact_add(sum, of_quantity)?;
+        sum = sum.plus(of_quantity)?;
         let (before, amount) = (rated.amount, Money::round_share(sum, one_day, currency)?);
         rated.amount = amount;
         rated.unit_price = units.unit_price;
@@ -383,8 +384,8 @@ pub fn rate_quantities(
     Ok(rated)
 }
 
-fn sum(tiers: &[(CalculatedTier, RatedTier)]) -> Result<Decimal, AmountOutOfRange> {
-    tiers.iter().try_fold(Decimal::ZERO, |total, (_, tier)| exact_add(total, tier.amount))
+fn sum(tiers: &[(CalculatedTier, RatedTier)]) -> Result<WideDecimal, AmountOutOfRange> {
+    tiers.iter().try_fold(WideDecimal::ZERO, |total, (_, tier)| total.plus(tier.amount))
 }
 
 /// Prices each unit by the tier it falls in, and adds the flat amount of each reached tier.
@@ -396,7 +397,7 @@ fn graduated(tiers: &Tiers, quantity: Decimal) -> Result<ReachedTiers, AmountOut
             break;
         }
         let to = tier.up_to.map_or(quantity, |up_to| quantity.min(up_to.as_decimal()));
-        rated.push(rated_tier(*tier, from, exact_add(to, -from)?)?);
+        rated.push(rated_tier(*tier, from, WideDecimal::from(to).plus(-from)?)?);
         from = to;
     }
     Ok(rated)
@@ -411,16 +412,16 @@ fn volume(tiers: &Tiers, quantity: Decimal) -> Result<ReachedTiers, AmountOutOfR
     for tier in tiers.as_slice() {
         match tier.up_to.map(Price::as_decimal).filter(|up_to| quantity > *up_to) {
             Some(up_to) => from = up_to,
-            None => return Ok(vec![rated_tier(*tier, from, quantity)?]),
+            None => return Ok(vec![rated_tier(*tier, from, quantity.into())?]),
         }
     }
     Ok(Vec::new())
 }
 
-fn rated_tier(tier: Tier, from: Decimal, quantity: Decimal) -> Result<(CalculatedTier, RatedTier), AmountOutOfRange> {
+fn rated_tier(tier: Tier, from: Decimal, quantity: WideDecimal) -> Result<(CalculatedTier, RatedTier), AmountOutOfRange> {
     let Tier { up_to, unit_price, flat_amount } = tier;
     let up_to = up_to.map(Price::as_decimal);
-    let mut calculated = CalculatedTier { from, up_to, quantity, unit_price, flat_amount, amount: Decimal::ZERO };
+    let mut calculated = CalculatedTier { from, up_to, quantity, unit_price, flat_amount, amount: WideDecimal::ZERO };
     calculated.amount = calculated.price()?;
     Ok((calculated, RatedTier { tier, quantity, amount: calculated.amount }))
 }
@@ -441,6 +442,10 @@ fn packages(quantity: Decimal, size: Decimal) -> Result<Decimal, AmountOutOfRang
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr as _;
+
+    use bigdecimal::num_traits::{ToPrimitive as _, Zero as _};
+    use bigdecimal::{BigDecimal, RoundingMode};
     use proptest::prelude::*;
     use uuid::Uuid;
 
@@ -606,10 +611,86 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_that_exact_decimals_cannot_hold_is_an_error() {
+    fn an_amount_that_no_line_can_hold_is_an_error() {
         let charge = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });
         let huge = rate(&charge, &usage(&["999999999999999.999999999"]), Minimum::Applies, DayShare::WHOLE, eur());
         assert_eq!(huge, Err(AmountOutOfRange));
+    }
+
+    /// Draws a number with at most so many digits.
+    fn number(integer: u32, fraction: u32) -> impl Strategy<Value = Decimal> {
+        (0..=integer + fraction, 0..10i128.pow(integer + fraction), 0..=fraction).prop_map(move |(digits, mantissa, scale)| {
+            Decimal::from_i128_with_scale(mantissa % 10i128.pow(digits.min(integer + scale)), scale)
+        })
+    }
+
+    fn any_price() -> impl Strategy<Value = UsagePrice> {
+        let price = |value: Decimal| price(&value.to_string());
+        let of = move |fraction| number(9, fraction).prop_map(price);
+        let tiers = (proptest::collection::vec((number(9, 12), of(12), of(12)), 0..4), of(12), of(12));
+        let tiers = tiers.prop_map(move |(mut rows, unit_price, flat_amount)| {
+            rows.sort_by_key(|(bound, _, _)| *bound);
+            rows.retain(|(bound, _, _)| !bound.is_zero());
+            rows.dedup_by_key(|(bound, _, _)| *bound);
+            let first = rows.into_iter().map(|(bound, unit_price, flat_amount)| Tier {
+                up_to: Some(price(bound)),
+                unit_price,
+                flat_amount,
+            });
+            Tiers::new(first.chain([Tier { up_to: None, unit_price, flat_amount }]).collect()).expect("rising bounds")
+        });
+        let tiers = tiers.boxed();
+        let size = number(15, 9)
+            .prop_filter_map("a package has units", |size| Quantity::new(size).ok().filter(|size| *size > Quantity::ZERO));
+        let rate = number(2, 6).prop_map(|rate| Percentage::parse(&rate.to_string()).expect("a rate"));
+        prop_oneof![
+            of(12).prop_map(|unit_price| UsagePrice::PerUnit { unit_price }),
+            tiers.clone().prop_map(UsagePrice::Graduated),
+            tiers.prop_map(UsagePrice::Volume),
+            (size, of(12)).prop_map(|(package_size, package_price)| UsagePrice::Package { package_size, package_price }),
+            (rate, of(12)).prop_map(|(rate, fixed_amount)| UsagePrice::Percentage { rate, fixed_amount }),
+        ]
+    }
+
+    fn big(value: Decimal) -> BigDecimal {
+        BigDecimal::from_str(&value.to_string()).expect("a decimal's own text")
+    }
+
+    /// Returns the unrounded price of a quantity, with numbers of any length.
+    fn naive_price(price: &UsagePrice, quantity: &BigDecimal, events: usize) -> BigDecimal {
+        let of_tier =
+            |tier: &Tier, quantity: BigDecimal| big(tier.unit_price.as_decimal()) * quantity + big(tier.flat_amount.as_decimal());
+        let end =
+            |tier: &Tier| tier.up_to.map_or_else(|| quantity.clone(), |up_to| big(up_to.as_decimal()).min(quantity.clone()));
+        match price {
+            UsagePrice::PerUnit { unit_price } => big(unit_price.as_decimal()) * quantity,
+            UsagePrice::Graduated(tiers) => {
+                let (mut from, mut sum) = (BigDecimal::zero(), BigDecimal::zero());
+                for tier in tiers.as_slice().iter().filter(|_| !quantity.is_zero()) {
+                    let to = end(tier);
+                    if to > from {
+                        sum += of_tier(tier, &to - &from);
+                    }
+                    from = to;
+                }
+                sum
+            }
+            UsagePrice::Volume(tiers) => {
+                let holds = |tier: &&Tier| tier.up_to.is_none_or(|up_to| *quantity <= big(up_to.as_decimal()));
+                let tier = tiers.as_slice().iter().find(holds).filter(|_| !quantity.is_zero());
+                tier.map_or_else(BigDecimal::zero, |tier| of_tier(tier, quantity.clone()))
+            }
+            UsagePrice::Package { package_size, package_price } => {
+                let (full, rest) = (quantity / big(package_size.as_decimal()), quantity % big(package_size.as_decimal()));
+                let full = full.with_scale_round(0, RoundingMode::Down);
+                let count = if rest.is_zero() { full } else { full + 1 };
+                count * big(package_price.as_decimal())
+            }
+            UsagePrice::Percentage { rate, fixed_amount } => {
+                let events = BigDecimal::from(u64::try_from(events).expect("few events"));
+                big(rate.as_decimal()) * quantity / 100 + big(fixed_amount.as_decimal()) * events
+            }
+        }
     }
 
     fn any_tiers() -> impl Strategy<Value = Tiers> {
@@ -640,11 +721,35 @@ mod tests {
         fn the_tiers_shown_make_the_amount(tiers in any_tiers(), q in 0u32..4_000) {
             for price in [UsagePrice::Graduated(tiers.clone()), UsagePrice::Volume(tiers)] {
                 let rated = rate(&metered(price), &usage(&[&q.to_string()]), Minimum::Applies, DayShare::WHOLE, eur()).expect("in range");
-                let units = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.quantity)).expect("in range");
-                prop_assert_eq!(units, Decimal::from(q));
-                let raw = rated.tiers.iter().try_fold(Decimal::ZERO, |sum, tier| exact_add(sum, tier.amount)).expect("in range");
-                prop_assert_eq!(Money::round(raw, eur()), Ok(rated.amount));
+                let sum = |of: fn(&RatedTier) -> WideDecimal| {
+                    rated.tiers.iter().try_fold(WideDecimal::ZERO, |sum, tier| sum.plus(of(tier))).expect("in range")
+                };
+                prop_assert_eq!(sum(|tier| tier.quantity), Decimal::from(q).into());
+                prop_assert_eq!(Money::round(sum(|tier| tier.amount), eur()), Ok(rated.amount));
             }
+        }
+
+        #[test]
+        fn prices_are_exact_however_many_digits_they_have(
+            price in any_price(),
+            quantities in proptest::collection::vec(number(15, 9), 0..4),
+            included in number(15, 9),
+            maximum in proptest::option::of(number(9, 12)),
+        ) {
+            let quantities: Vec<String> = quantities.iter().map(ToString::to_string).collect();
+            let mut charge = metered(price.clone());
+            charge.charge.included_quantity = Quantity::new(included).expect("a quantity");
+            charge.charge.maximum_amount = maximum.map(|maximum| self::price(&maximum.to_string()));
+            let texts: Vec<&str> = quantities.iter().map(String::as_str).collect();
+            let rated = rate(&charge, &usage(&texts), Minimum::Applies, DayShare::WHOLE, eur());
+            let used = quantities.iter().fold(BigDecimal::zero(), |sum, quantity| sum + BigDecimal::from_str(quantity).expect("a number"));
+            let billable = (used - big(included)).max(BigDecimal::zero());
+            let cents = |amount: BigDecimal| (amount * BigDecimal::from(100)).with_scale_round(0, RoundingMode::HalfUp);
+            let mut expected = cents(naive_price(&price, &billable, quantities.len()));
+            if let Some(maximum) = maximum {
+                expected = expected.min(cents(big(maximum)));
+            }
+            prop_assert_eq!(rated.ok().map(|rated| rated.amount.minor()), expected.to_i64());
         }
     }
 }

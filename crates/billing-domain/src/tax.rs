@@ -5,7 +5,7 @@
 use chrono::NaiveDate;
 
 use crate::codes::ExemptionCode;
-use crate::decimal::exact_mul;
+use crate::decimal::WideDecimal;
 use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Price};
 use crate::text::OneLine;
 use crate::violation::Violations;
@@ -273,7 +273,7 @@ impl ExchangeRate {
     /// # Errors
     /// Returns [`AmountOutOfRange`] if the result can't be represented.
     pub fn convert(&self, amount: Money) -> Result<Money, AmountOutOfRange> {
-        Money::round(exact_mul(amount.to_decimal(), self.rate.as_decimal())?, self.to)
+        Money::round(WideDecimal::from(amount).times(self.rate.as_decimal())?, self.to)
     }
 }
 

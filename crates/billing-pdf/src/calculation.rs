@@ -1,6 +1,7 @@
 //! The printed rows of a line's calculation, with words in the document's language.
 
 use billing_domain::calendar::Period;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{
     CalculatedTier, CalculationStep, MinimumFeeCalculation, PackageCalculation, PercentageCalculation, PreviouslyBilled,
     Proration, QuantityShare, UnissuedAmount,
@@ -209,7 +210,7 @@ impl CalculationRenderer<'_> {
     }
 
     /// Formats an exact price or an unrounded amount.
-    fn price(&self, price: Decimal) -> PrintResult<String> {
+    fn price(&self, price: impl Into<WideDecimal>) -> PrintResult<String> {
         self.figures.price(price, self.currency)
     }
 }
@@ -249,10 +250,10 @@ mod tests {
         CalculatedTier {
             from: Decimal::ZERO,
             up_to: None,
-            quantity: dec(units),
+            quantity: dec(units).into(),
             unit_price: price(unit_price),
             flat_amount: price(flat_amount),
-            amount: dec(amount),
+            amount: dec(amount).into(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use billing_domain::calendar::{Date, Period};
+use billing_domain::decimal::WideDecimal;
 use billing_domain::money::{Currency, Money, MoneySum};
 use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::PrintError;
@@ -14,7 +15,6 @@ use icu_datetime::fieldsets::YMD;
 use icu_datetime::options::YearStyle;
 use icu_decimal::DecimalFormatter;
 use icu_locale_core::{Locale, locale};
-use rust_decimal::Decimal;
 
 /// A formatter for one language.
 pub(crate) struct Figures {
@@ -61,34 +61,32 @@ impl Figures {
         })
     }
 
-    /// Formats all existing digits.
-    fn digits(&self, decimal: Decimal) -> Result<String, PrintError> {
-        let fixed = FixedDecimal::try_from_str(&decimal.to_string()).map_err(failed)?;
+    /// Formats a number with at least so many fractional digits, and without zeros after them.
+    fn digits(&self, number: impl Into<WideDecimal>, fraction: u32) -> Result<String, PrintError> {
+        let mut fixed = FixedDecimal::try_from_str(&number.into().to_string()).map_err(failed)?;
+        fixed.absolute.trim_end();
+        fixed.absolute.pad_end(-i16::try_from(fraction).map_err(failed)?);
         Ok(self.decimals.format(&fixed).to_string())
     }
 
     /// Formats an exact number without trailing zeros.
-    pub(crate) fn number(&self, number: Decimal) -> Result<String, PrintError> {
-        self.digits(number.normalize())
+    pub(crate) fn number(&self, number: impl Into<WideDecimal>) -> Result<String, PrintError> {
+        self.digits(number, 0)
     }
 
     /// Formats an exact price with at least the digits of its currency.
-    pub(crate) fn price(&self, price: Decimal, currency: Currency) -> Result<String, PrintError> {
-        let mut price = price.normalize();
-        if price.scale() < currency.exponent() {
-            price.rescale(currency.exponent());
-        }
-        self.digits(price)
+    pub(crate) fn price(&self, price: impl Into<WideDecimal>, currency: Currency) -> Result<String, PrintError> {
+        self.digits(price, currency.exponent())
     }
 
     /// Formats an amount without its currency.
     pub(crate) fn amount(&self, amount: Money) -> Result<String, PrintError> {
-        self.digits(amount.to_decimal())
+        self.digits(amount, amount.currency().exponent())
     }
 
     /// Formats a sum of amounts without its currency.
     pub(crate) fn sum(&self, sum: MoneySum) -> Result<String, PrintError> {
-        self.digits(sum.to_decimal())
+        self.digits(sum.to_decimal(), sum.currency().exponent())
     }
 
     /// Formats an amount with its currency.

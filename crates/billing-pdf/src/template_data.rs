@@ -3,6 +3,7 @@
 
 use billing_domain::calendar::Period;
 use billing_domain::codes::CountryCode;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{CalculationStep, LineCalculation};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
 use billing_domain::document::lines::DocumentLine;
@@ -388,12 +389,12 @@ impl Writer<'_> {
     }
 
     fn tier(&self, rated: &RatedTier) -> PrintResult<Detail> {
-        let price = |price: Decimal| self.figures.price(price, self.currency);
+        let price = |price: WideDecimal| self.figures.price(price, self.currency);
         let quantity = self.figures.number(rated.quantity)?;
-        let mut what = format!("{quantity} × {}", price(rated.tier.unit_price.as_decimal())?);
+        let mut what = format!("{quantity} × {}", price(rated.tier.unit_price.as_decimal().into())?);
         let flat = rated.tier.flat_amount.as_decimal();
         if !flat.is_zero() {
-            what = format!("{what} + {}", price(flat)?);
+            what = format!("{what} + {}", price(flat.into())?);
         }
         Ok(Detail { what, amount: Some(price(rated.amount)?) })
     }

@@ -10,6 +10,7 @@ use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, Identifie
 use billing_domain::contract::EndReason;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::files::FileForm;
 use billing_domain::document::lines::BillWith;
@@ -163,6 +164,7 @@ leaves! {
     RequestId, "a request's id", shown, Self::parse;
     Currency, "a currency", shown, |text| Self::from_code(text).ok();
     Decimal, "a decimal", shown, |text| Self::from_str_exact(text).ok();
+    WideDecimal, "an exact number", shown, Self::parse;
     Price, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();
     SignedPrice, "a price", |price| price.as_decimal().to_string(), |text| Self::parse(text).ok();
     Percentage, "a percentage", |rate| rate.as_decimal().to_string(), |text| Self::parse(text).ok();

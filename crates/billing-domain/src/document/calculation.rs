@@ -13,8 +13,8 @@ use thiserror::Error;
 
 use super::DocumentKind;
 use super::numbering::DocumentNumber;
-use crate::decimal::{exact_add, exact_mul};
-use crate::money::{AmountOutOfRange, Currency, DayShare, Money, MoneyError, Price, SignedPrice};
+use crate::decimal::{WideDecimal, exact_add};
+use crate::money::{AmountOutOfRange, Currency, DayShare, Money, MoneyError, Price, SignedPrice, round_to_minor};
 use crate::quantity::Quantity;
 pub use crate::rating::{CalculatedTier, PackageCalculation, PercentageCalculation};
 use crate::text::OneLine;
@@ -156,7 +156,7 @@ pub enum CalculationStep {
         /// The price of one unit.
         unit_price: Decimal,
         /// The unrounded product.
-        amount: Decimal,
+        amount: WideDecimal,
     },
     /// A tier that was reached: "1,000 × 0.05 + 10.00". Its amount is not rounded.
     Tier(CalculatedTier),
@@ -165,14 +165,14 @@ pub enum CalculationStep {
         /// The packages.
         packages: PackageCalculation,
         /// The unrounded price.
-        amount: Decimal,
+        amount: WideDecimal,
     },
     /// "2.9 % of 1,000.00 + 12 × 0.30".
     Percentage {
         /// The percentage.
         percentage: PercentageCalculation,
         /// The unrounded price.
-        amount: Decimal,
+        amount: WideDecimal,
     },
     /// "5 seats 1–14 Oct". The part of a quantity that changes within the period.
     Quantity {
@@ -258,7 +258,7 @@ impl CalculationStep {
                     text = format!("{text}, {}", tier_in_english(tier));
                 }
                 if let Some(packages) = packages {
-                    let amount = packages.amount().unwrap_or_default();
+                    let amount = packages.amount().unwrap_or(WideDecimal::ZERO);
                     text = format!("{text}, {}", packages_in_english(packages, amount));
                 }
                 format!("{text}, {from} to {to}, {days} of {of_days} days: {}", amount.to_decimal())
@@ -308,7 +308,7 @@ fn tier_in_english(tier: &CalculatedTier) -> String {
     format!("{text} = {}", shown(tier.amount))
 }
 
-fn packages_in_english(packages: &PackageCalculation, amount: Decimal) -> String {
+fn packages_in_english(packages: &PackageCalculation, amount: WideDecimal) -> String {
     let PackageCalculation { count, size, price: of_package } = packages;
     let (count, size) = (shown(*count), shown(size.as_decimal()));
     format!("{count} × {size} at {} = {}", price(of_package.as_decimal()), shown(amount))
@@ -329,12 +329,10 @@ fn price(price: Decimal) -> String {
 }
 
 /// Returns a number without trailing zeros and with its thousands separated.
-fn shown(number: Decimal) -> String {
-    let text = number.normalize().to_string();
-    let (integer, fraction) = match text.split_once('.') {
-        Some((integer, fraction)) => (integer, Some(fraction)),
-        None => (text.as_str(), None),
-    };
+fn shown(number: impl Into<WideDecimal>) -> String {
+    let text = number.into().to_string();
+    let (integer, fraction) = text.split_once('.').unwrap_or((text.as_str(), ""));
+    let fraction = fraction.trim_end_matches('0');
     let (sign, digits) = integer.strip_prefix('-').map_or(("", integer), |digits| ("-", digits));
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -343,10 +341,7 @@ fn shown(number: Decimal) -> String {
         }
         grouped.push(digit);
     }
-    match fraction {
-        Some(fraction) => format!("{sign}{grouped}.{fraction}"),
-        None => format!("{sign}{grouped}"),
-    }
+    if fraction.is_empty() { format!("{sign}{grouped}") } else { format!("{sign}{grouped}.{fraction}") }
 }
 
 /// The reason why a calculation doesn't explain the amount of its line. This is a defect.
@@ -367,9 +362,9 @@ pub enum Unexplained {
     #[error("its parts make {parts}, but its factors give {given}")]
     Parts {
         /// The sum of the parts.
-        parts: Decimal,
+        parts: WideDecimal,
         /// The amount that the factors give.
-        given: Decimal,
+        given: WideDecimal,
     },
     /// A factor contradicts the others.
     #[error("its {0} contradicts the other factors")]
@@ -394,7 +389,7 @@ impl LineCalculation {
         if let Some(minimum_fee) = &self.minimum_fee {
             return self.missing_to(minimum_fee, currency);
         }
-        Ok(self.limited(self.unlimited(currency)?, currency)?)
+        Ok(Money::round(self.limited(self.unlimited(currency)?, currency)?, currency)?)
     }
 
     /// Returns the printed rows in order. The words are added by each renderer in its language.
@@ -408,7 +403,7 @@ impl LineCalculation {
         }
         let unit_price = self.unit_price.map(SignedPrice::as_decimal);
         if let (Some(quantity), Some(unit_price)) = (self.billable_quantity, unit_price) {
-            let amount = exact_mul(quantity, unit_price).ok();
+            let amount = WideDecimal::from(quantity).times(unit_price).ok();
             steps.extend(amount.map(|amount| CalculationStep::UnitPrice { quantity, unit_price, amount }));
         }
         steps.extend(self.tiers.iter().cloned().map(CalculationStep::Tier));
@@ -505,39 +500,36 @@ impl LineCalculation {
         self.proration.map_or(DayShare::WHOLE, Proration::share)
     }
 
-    /// Returns the price before minimum and maximum, rounded once.
-    fn unlimited(&self, currency: Currency) -> Result<Money, AmountOutOfRange> {
+    /// Returns the price before minimum and maximum, rounded once. It can exceed the range of money until the maximum lowers it.
+    fn unlimited(&self, currency: Currency) -> Result<WideDecimal, AmountOutOfRange> {
         if let Some(of_days) = self.quantities.first().map(|share| share.of_days) {
-            let days = self.quantities.iter().try_fold(Decimal::ZERO, |sum, share| {
-                let price = self.price_of_share(share)?;
-                exact_add(sum, exact_mul(price, Decimal::from(share.days))?)
+            let days = self.quantities.iter().try_fold(WideDecimal::ZERO, |sum, share| {
+                sum.plus(self.price_of_share(share)?.times(Decimal::from(share.days))?)
             })?;
-            return Money::round_share(days, DayShare { days: 1, of: of_days }, currency);
+            return round_to_minor(days, DayShare { days: 1, of: of_days }, currency);
         }
         let quantity = self.billable_quantity.unwrap_or(Decimal::ZERO);
         let mut price = units(quantity, self.unit_price, &self.tiers, self.packages)?;
         if let Some(percentage) = self.percentage {
-            price = exact_add(price, percentage.amount()?)?;
+            price = price.plus(percentage.amount()?)?;
         }
         let share = if self.prorates_price() { self.share() } else { DayShare::WHOLE };
-        Money::round_share(price, share, currency)
+        round_to_minor(price, share, currency)
     }
 
     /// Returns the unrounded price of a quantity for a whole period.
-    fn price_of_share(&self, share: &QuantityShare) -> Result<Decimal, AmountOutOfRange> {
+    fn price_of_share(&self, share: &QuantityShare) -> Result<WideDecimal, AmountOutOfRange> {
         units(share.quantity.as_decimal(), self.unit_price, &share.tiers, share.packages)
     }
 
     /// Applies the minimum, then the maximum.
-    fn limited(&self, price: Money, currency: Currency) -> Result<Money, AmountOutOfRange> {
+    fn limited(&self, price: WideDecimal, currency: Currency) -> Result<WideDecimal, AmountOutOfRange> {
         let mut amount = price;
         if let Some(minimum) = self.minimum {
-            let least = self.minimum_amount(minimum, currency)?;
-            amount = if amount.minor() < least.minor() { least } else { amount };
+            amount = amount.max(self.minimum_amount(minimum, currency)?.into());
         }
         if let Some(maximum) = self.maximum {
-            let most = Money::round(maximum, currency)?;
-            amount = if amount.minor() > most.minor() { most } else { amount };
+            amount = amount.min(Money::round(maximum, currency)?.into());
         }
         Ok(amount)
     }
@@ -573,16 +565,16 @@ fn units(
     unit_price: Option<SignedPrice>,
     tiers: &[CalculatedTier],
     packages: Option<PackageCalculation>,
-) -> Result<Decimal, AmountOutOfRange> {
+) -> Result<WideDecimal, AmountOutOfRange> {
     let mut price = match unit_price {
-        Some(unit_price) => exact_mul(unit_price.as_decimal(), quantity)?,
-        None => Decimal::ZERO,
+        Some(unit_price) => WideDecimal::from(quantity).times(unit_price.as_decimal())?,
+        None => WideDecimal::ZERO,
     };
     for tier in tiers {
-        price = exact_add(price, tier.price()?)?;
+        price = price.plus(tier.price()?)?;
     }
     if let Some(packages) = packages {
-        price = exact_add(price, packages.amount()?)?;
+        price = price.plus(packages.amount()?)?;
     }
     Ok(price)
 }
@@ -625,10 +617,10 @@ fn check_factors(calculation: &LineCalculation) -> Result<(), Unexplained> {
     }
     if let Some(first) = calculation.quantities.first() {
         let currency = first.amount.currency();
-        let parts = Money::sum(currency, calculation.quantities.iter().map(|share| share.amount))?;
+        let parts = Money::sum(currency, calculation.quantities.iter().map(|share| share.amount))?.into();
         let given = calculation.unlimited(currency)?;
         if parts != given {
-            return Err(Unexplained::Parts { parts: parts.to_decimal(), given: given.to_decimal() });
+            return Err(Unexplained::Parts { parts, given });
         }
     }
     Ok(())
@@ -639,13 +631,13 @@ fn check_tiers(tiers: &[CalculatedTier], quantity: Decimal) -> Result<(), Unexpl
     if tiers.is_empty() {
         return Ok(());
     }
-    let mut units = Decimal::ZERO;
+    let mut units = WideDecimal::ZERO;
     for tier in tiers {
         let given = tier.price()?;
         if tier.amount != given {
             return Err(Unexplained::Parts { parts: tier.amount, given });
         }
-        units = exact_add(units, tier.quantity)?;
+        units = units.plus(tier.quantity)?;
     }
-    if units == quantity { Ok(()) } else { Err(Unexplained::Factor("tiers")) }
+    if units == quantity.into() { Ok(()) } else { Err(Unexplained::Factor("tiers")) }
 }

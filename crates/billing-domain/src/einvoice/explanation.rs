@@ -2,6 +2,7 @@
 
 use rust_decimal::Decimal;
 
+use crate::decimal::WideDecimal;
 use crate::document::calculation::{CalculationStep, PackageCalculation, Proration, QuantityShare};
 use crate::document::lines::{DocumentLine, LineUsage};
 use crate::document::numbering::DocumentNumber;
@@ -126,8 +127,9 @@ fn packages_of(packages: &PackageCalculation, unit: Option<&OneLine>) -> String 
 }
 
 /// Returns a quantity without trailing zeros.
-fn figure(number: Decimal) -> String {
-    number.normalize().to_string()
+fn figure(number: impl Into<WideDecimal>) -> String {
+    let number = number.into().to_string();
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number }
 }
 
 fn with_unit(quantity: Decimal, unit: Option<&OneLine>) -> String {
@@ -138,7 +140,7 @@ fn with_unit(quantity: Decimal, unit: Option<&OneLine>) -> String {
 }
 
 /// Returns a quantity and a price, which keeps the digits it was given.
-fn product(quantity: Decimal, price: Decimal) -> String {
+fn product(quantity: impl Into<WideDecimal>, price: Decimal) -> String {
     format!("{} × {price}", figure(quantity))
 }
 

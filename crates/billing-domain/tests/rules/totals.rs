@@ -181,8 +181,12 @@ fn usage_tiers_and_included_quantities_are_never_prorated() {
     assert_eq!(lines(&partial), ["calls of 01-15: 2.00", "storage of 01-15: 19.00"]);
     let usage = partial.products[0].lines[0].usage.as_ref().expect("a usage line");
     assert_eq!((usage.quantity, usage.unit_price), (Decimal::from(12), Some(price("1"))));
-    let tiers: Vec<Decimal> =
-        partial.products[0].lines[1].usage.iter().flat_map(|usage| &usage.tiers).map(|tier| tier.quantity).collect();
+    let tiers: Vec<Decimal> = partial.products[0].lines[1]
+        .usage
+        .iter()
+        .flat_map(|usage| &usage.tiers)
+        .map(|tier| tier.quantity.to_decimal().expect("few digits"))
+        .collect();
     assert_eq!(tiers, [Decimal::from(10), Decimal::from(2)]);
 }
 

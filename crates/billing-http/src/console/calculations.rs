@@ -2,6 +2,7 @@
 
 use billing_console::unit_of;
 use billing_domain::calendar::parse_date;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{
     CalculatedTier, ExcludedAmount, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation,
     PreviouslyBilled, Proration, QuantityShare, UnissuedAmount,
@@ -82,6 +83,11 @@ fn decimal(number: &Value) -> Option<Decimal> {
     Decimal::from_str_exact(&number.as_number()?.to_string()).ok()
 }
 
+/// Returns an unrounded result with all its digits.
+fn wide(number: &Value) -> Option<WideDecimal> {
+    WideDecimal::parse(&number.as_number()?.to_string())
+}
+
 fn price(number: &Value) -> Option<Price> {
     Price::parse(&decimal(number)?.to_string()).ok()
 }
@@ -102,10 +108,10 @@ fn tier(tier: &Value) -> Option<CalculatedTier> {
     Some(CalculatedTier {
         from: decimal(&tier["from"])?,
         up_to: decimal(&tier["up_to"]),
-        quantity: decimal(&tier["quantity"])?,
+        quantity: wide(&tier["quantity"])?,
         unit_price: price(&tier["unit_price"])?,
         flat_amount: price(&tier["flat_amount"])?,
-        amount: decimal(&tier["amount"])?,
+        amount: wide(&tier["amount"])?,
     })
 }
 

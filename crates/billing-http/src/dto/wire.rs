@@ -1,5 +1,6 @@
 //! Wire formats of values: strings with patterns, exact numbers, report data, each with its OpenAPI schema.
 
+use billing_domain::decimal::WideDecimal;
 use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::money::{Money, MoneySum, Percentage, Price, SignedPrice};
 use billing_domain::party::{MAX_NET_TERMS_DAYS, NetTerms};
@@ -86,7 +87,7 @@ texts! {
 
 /// A number of a response with its exact digits: money with the digits of its currency, other numbers with their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ExactNumber(Decimal);
+pub(crate) struct ExactNumber(WideDecimal);
 
 impl Serialize for ExactNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -102,21 +103,27 @@ schemas! {
     ExactNumber: decimal().description(Some("A number with exact decimal digits. A floating-point type can lose digits."));
 }
 
+impl From<WideDecimal> for ExactNumber {
+    fn from(value: WideDecimal) -> Self {
+        Self(value)
+    }
+}
+
 impl From<Decimal> for ExactNumber {
     fn from(value: Decimal) -> Self {
-        Self(value)
+        Self(value.into())
     }
 }
 
 impl From<Money> for ExactNumber {
     fn from(value: Money) -> Self {
-        Self(value.to_decimal())
+        Self(value.into())
     }
 }
 
 impl From<MoneySum> for ExactNumber {
     fn from(value: MoneySum) -> Self {
-        Self(value.to_decimal())
+        Self(value.to_decimal().into())
     }
 }
 
@@ -124,7 +131,7 @@ macro_rules! exact {
     ($($decimal:ty),+) => {$(
         impl From<$decimal> for ExactNumber {
             fn from(value: $decimal) -> Self {
-                Self(value.as_decimal())
+                Self(value.as_decimal().into())
             }
         }
     )+};

@@ -83,7 +83,7 @@ pub(crate) fn tiered(name: &str, unit: &str, tiers: &[(&str, &str, &str)], amoun
         let tier = billing_domain::catalog::Tier { up_to: None, unit_price: price(unit_price), flat_amount: price(flat) };
         usage.quantity += dec(quantity);
         let amount = dec(quantity) * dec(unit_price) + dec(flat);
-        usage.tiers.push(RatedTier { tier, quantity: dec(quantity), amount });
+        usage.tiers.push(RatedTier { tier, quantity: dec(quantity).into(), amount: amount.into() });
     }
     line
 }

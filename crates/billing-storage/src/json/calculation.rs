@@ -1,5 +1,6 @@
 //! The calculations of document lines and the amounts applied at the issue, as formats 3 and 4 have them.
 
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{
     CalculatedTier, ExcludedAmount, LineCalculation, MinimumFeeCalculation, PackageCalculation, PercentageCalculation,
     PreviouslyBilled, Proration, QuantityShare, UnissuedAmount,
@@ -59,13 +60,13 @@ struct TierMirror {
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     up_to: Option<Decimal>,
     #[serde(with = "text_value")]
-    quantity: Decimal,
+    quantity: WideDecimal,
     #[serde(with = "text_value")]
     unit_price: Price,
     #[serde(with = "text_value")]
     flat_amount: Price,
     #[serde(with = "text_value")]
-    amount: Decimal,
+    amount: WideDecimal,
 }
 list_of!(tiers: CalculatedTier = "TierMirror");
 

@@ -8,6 +8,7 @@ use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Tier;
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::LineCalculation;
 use billing_domain::document::legal_particulars::LegalParticulars;
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LineCharge, LineUsage};
@@ -453,9 +454,9 @@ struct RatedTierMirror {
     #[serde(with = "TierMirror")]
     tier: Tier,
     #[serde(with = "text_value")]
-    quantity: Decimal,
+    quantity: WideDecimal,
     #[serde(with = "text_value")]
-    amount: Decimal,
+    amount: WideDecimal,
 }
 list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 
@@ -572,10 +573,10 @@ mod tests {
         let tier = CalculatedTier {
             from: Decimal::ZERO,
             up_to: decimal("100"),
-            quantity: Decimal::ONE_HUNDRED,
+            quantity: Decimal::ONE_HUNDRED.into(),
             unit_price: price("0.10"),
             flat_amount: price("0"),
-            amount: Decimal::TEN,
+            amount: Decimal::TEN.into(),
         };
         let packages = PackageCalculation { count: Decimal::TWO, size: quantity("1000"), price: price("35.00") };
         let share = |packages| QuantityShare {

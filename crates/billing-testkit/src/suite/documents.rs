@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::contract::terms::QuantityStep;
+use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{LineCalculation, PreviouslyBilled, Proration};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineCharge, LineUsage};
@@ -157,8 +158,8 @@ pub fn a_document_is_opened_under_its_entitys_present_prefix(store: &dyn Store) 
 pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
     let tier = |up_to: Option<&str>, quantity: &str, amount: &str| RatedTier {
         tier: billing_domain::catalog::Tier { up_to: up_to.map(price), unit_price: price("0.10"), flat_amount: price("5.00") },
-        quantity: Decimal::from_str_exact(quantity).expect("a decimal"),
-        amount: Decimal::from_str_exact(amount).expect("a decimal"),
+        quantity: WideDecimal::parse(quantity).expect("a decimal"),
+        amount: WideDecimal::parse(amount).expect("a decimal"),
     };
     let line = |id: Option<&str>, usage: Option<LineUsage>, minor: i64| DocumentLine {
         line_item_id: id.map(fixtures::line_item_id),

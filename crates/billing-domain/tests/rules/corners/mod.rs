@@ -5,6 +5,7 @@ mod book;
 mod charges;
 mod corrections;
 mod dated_tax;
+mod digits;
 mod ends;
 mod limits;
 mod lines;

@@ -11,10 +11,11 @@ use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
 use billing_domain::tax::TaxTreatment;
+use ethnum::I256;
 
 use crate::histories::convert;
 use crate::histories::model::calendar::Date;
-use crate::histories::model::rating::{self, round_ratio};
+use crate::histories::model::rating::{self, round_ratio, round_wide, whole};
 use crate::histories::model::terms::Product;
 use crate::histories::model::{Part, Slot, With};
 use crate::histories::spec::{ChargeSpec, UsageSpec};
@@ -430,59 +431,59 @@ fn percent(minor: i64, rate: Percentage) -> i64 {
     round_ratio(i128::from(minor) * i128::from(rate), 10_000)
 }
 
-/// Billionths, in which factors are whole numbers.
-const UNIT: i128 = 1_000_000_000;
+/// The decimals of factors as whole numbers.
+const PLACES: usize = 12;
 
-/// Returns a factor in billionths.
-macro_rules! raw {
-    ($number:expr) => {{
-        let number = $number;
-        number.mantissa() * 10i128.pow(9 - number.scale())
-    }};
+/// Returns a factor as a whole number, in units of its twelfth decimal.
+fn raw(number: impl std::fmt::Display) -> I256 {
+    let text = number.to_string();
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    I256::from_str_radix(&format!("{integer}{fraction:0<PLACES$}"), 10).expect("at most twelve decimals")
 }
 
 /// Computes a line's amount in whole numbers, from nothing but the factors that its document shows.
 fn amount_of_factors(line: &DocumentLine, kind: DocumentKind) -> Checked<i64> {
     let factors = line.calculation.as_ref().ok_or_else(|| format!("{line:?} has no calculation"))?;
     let exponent = line.amount.currency().exponent();
-    let round = |amount: i128, (days, of): (u32, u32)| {
-        round_ratio(amount * 10i128.pow(exponent) * i128::from(days), UNIT * UNIT * i128::from(of))
+    let unit = whole(10).pow(12);
+    let round = |amount: I256, (days, of): (u32, u32)| {
+        round_wide(amount * whole(10).pow(exponent) * whole(days), unit * unit * whole(of))
     };
-    let units = |quantity: i128, tiers: &[CalculatedTier], packages: Option<PackageCalculation>| {
-        let mut amount = factors.unit_price.map_or(0, |price| raw!(price.as_decimal()) * quantity);
+    let units = |quantity: I256, tiers: &[CalculatedTier], packages: Option<PackageCalculation>| {
+        let mut amount = factors.unit_price.map_or(I256::ZERO, |price| raw(price.as_decimal()) * quantity);
         for tier in tiers {
-            amount += raw!(tier.unit_price.as_decimal()) * raw!(tier.quantity) + raw!(tier.flat_amount.as_decimal()) * UNIT;
+            amount += raw(tier.unit_price.as_decimal()) * raw(tier.quantity) + raw(tier.flat_amount.as_decimal()) * unit;
         }
-        amount + packages.map_or(0, |packages| raw!(packages.count) * raw!(packages.price.as_decimal()))
+        amount + packages.map_or(I256::ZERO, |packages| raw(packages.count) * raw(packages.price.as_decimal()))
     };
     let is_usage = factors.usage_quantity.is_some() || factors.prepaid_quantity.is_some();
-    let (whole, share) = ((1, 1), factors.proration.map_or((1, 1), |proration| (proration.days, proration.of_days)));
+    let (of_whole, share) = ((1, 1), factors.proration.map_or((1, 1), |proration| (proration.days, proration.of_days)));
     let mut minor = if let Some(minimum_fee) = &factors.minimum_fee {
-        (round(raw!(minimum_fee.fee.as_decimal()) * UNIT, share) - minimum_fee.billed.minor()).max(0)
+        (round(raw(minimum_fee.fee.as_decimal()) * unit, share) - minimum_fee.billed.minor()).max(0)
     } else if let Some(first) = factors.quantities.first() {
         let parts = factors
             .quantities
             .iter()
-            .map(|part| units(raw!(part.quantity.as_decimal()), &part.tiers, part.packages) * i128::from(part.days));
+            .map(|part| units(raw(part.quantity.as_decimal()), &part.tiers, part.packages) * whole(part.days));
         let amount = round(parts.sum(), (1, first.of_days));
         if factors.quantities.iter().map(|part| part.amount.minor()).sum::<i64>() != amount {
             return Err(format!("the parts of {line:?} don't make {amount}"));
         }
         amount
     } else {
-        let quantity = factors.billable_quantity.map_or(0, |quantity| raw!(quantity));
+        let quantity = factors.billable_quantity.map_or(I256::ZERO, raw);
         let mut amount = units(quantity, &factors.tiers, factors.packages);
         if let Some(percentage) = factors.percentage {
-            amount += raw!(percentage.rate.as_decimal()) * raw!(percentage.base) / 100;
-            amount += raw!(percentage.fixed_amount.as_decimal()) * i128::from(percentage.count) * UNIT;
+            amount += raw(percentage.rate.as_decimal()) * raw(percentage.base) / whole(100);
+            amount += raw(percentage.fixed_amount.as_decimal()) * whole(percentage.count) * unit;
         }
-        round(amount, if is_usage { whole } else { share })
+        round(amount, if is_usage { of_whole } else { share })
     };
     if let Some(minimum) = factors.minimum {
-        minor = minor.max(round(raw!(minimum) * UNIT, if is_usage { share } else { whole }));
+        minor = minor.max(round(raw(minimum) * unit, if is_usage { share } else { of_whole }));
     }
     if let Some(maximum) = factors.maximum {
-        minor = minor.min(round(raw!(maximum) * UNIT, whole));
+        minor = minor.min(round(raw(maximum) * unit, of_whole));
     }
     let issued = factors.previously.as_ref().map(|previously| previously.amount.minor());
     let unissued = factors.unissued.as_ref().map(|unissued| unissued.amount.minor());

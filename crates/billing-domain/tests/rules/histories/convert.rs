@@ -36,8 +36,15 @@ pub(crate) fn at(text: &str) -> Timestamp {
     Timestamp::parse(text).expect(text)
 }
 
+/// Returns a number with few decimals, or with all of them.
+fn digits(value: u128, few: usize, all: usize) -> String {
+    let (value, places) = value.checked_sub(FINE).map_or((value, few), |fine| (fine, all));
+    let one = 10u128.pow(u32::try_from(places).expect("few places"));
+    format!("{}.{:0places$}", value / one, value % one)
+}
+
 pub(crate) fn quantity(amount: Amount) -> Quantity {
-    Quantity::parse(&format!("{}.{:03}", amount / 1_000, amount % 1_000)).expect("a quantity")
+    Quantity::parse(&digits(amount, 3, 9)).expect("a quantity")
 }
 
 pub(crate) fn rate(rate: Rate) -> Percentage {
@@ -45,12 +52,12 @@ pub(crate) fn rate(rate: Rate) -> Percentage {
 }
 
 pub(crate) fn price(price: Price) -> billing_domain::money::Price {
-    billing_domain::money::Price::parse(&format!("{}.{:04}", price / 10_000, price % 10_000)).expect("a price")
+    billing_domain::money::Price::parse(&digits(price, 4, 12)).expect("a price")
 }
 
 pub(crate) fn signed_price(price: SignedPrice) -> billing_domain::money::SignedPrice {
     let (sign, size) = (if price < 0 { "-" } else { "" }, price.unsigned_abs());
-    billing_domain::money::SignedPrice::parse(&format!("{sign}{}.{:04}", size / 10_000, size % 10_000)).expect("a price")
+    billing_domain::money::SignedPrice::parse(&format!("{sign}{}", digits(size, 4, 12))).expect("a price")
 }
 
 pub(crate) fn line(text: &str) -> OneLine {

@@ -101,9 +101,16 @@ fn small(r: &mut Random, bound: u64) -> u32 {
     u32::try_from(r.below(bound)).expect("a small number")
 }
 
+/// Draws a price or quantity with all its decimals and at most so many digits.
+fn fine(r: &mut Random, most: &[u32]) -> u128 {
+    let bound = 10u128.pow(*r.pick(most));
+    FINE + (u128::from(r.below(u64::MAX)) * u128::from(r.below(u64::MAX))) % bound
+}
+
 fn price(r: &mut Random) -> Price {
     match r.below(300) {
         0 => 4_290_000_000,
+        1..12 => fine(r, &[4, 8, 10, 12, 12, 14, 21]),
         other => ordinary_price(r, other % 12),
     }
 }
@@ -115,13 +122,14 @@ fn ordinary_price(r: &mut Random, which: u64) -> Price {
         2 => 50,
         _ => {
             let digits = *r.pick(&[10_000, 100_000, 1_000_000]);
-            small(r, digits)
+            small(r, digits).into()
         }
     }
 }
 
 fn quantity(r: &mut Random) -> Amount {
-    match r.below(11) {
+    match r.below(12) {
+        11 => fine(r, &[9, 14, 18, 18, 20, 24]),
         10 => {
             if r.percent(5) {
                 4_290_000_000
@@ -131,16 +139,17 @@ fn quantity(r: &mut Random) -> Amount {
         }
         0 => 0,
         1 => 10,
-        2 => small(r, 5_000),
-        _ => small(r, 300) * 1_000,
+        2 => small(r, 5_000).into(),
+        _ => Amount::from(small(r, 300)) * 1_000,
     }
 }
 
 fn seats(r: &mut Random) -> Amount {
     match r.below(10) {
         0 => 0,
-        1 => small(r, 5_000),
-        _ => small(r, 30) * 1_000,
+        1 => small(r, 5_000).into(),
+        2 => fine(r, &[9, 11, 14, 18]),
+        _ => Amount::from(small(r, 30)) * 1_000,
     }
 }
 
@@ -192,7 +201,7 @@ fn usage_model(r: &mut Random) -> PriceModel {
 }
 
 fn package(r: &mut Random) -> PriceModel {
-    PriceModel::Package { size: 1_000 * (1 + small(r, 100)), price: price(r) }
+    PriceModel::Package { size: 1_000 * (1 + Amount::from(small(r, 100))), price: price(r) }
 }
 
 fn tiers(r: &mut Random) -> Vec<TierSpec> {
@@ -200,7 +209,7 @@ fn tiers(r: &mut Random) -> Vec<TierSpec> {
     let count = r.between(1, 3);
     let mut tiers: Vec<TierSpec> = (0..count)
         .map(|_| {
-            bound += 1_000 * (1 + small(r, 100));
+            bound += 1_000 * (1 + Amount::from(small(r, 100)));
             TierSpec { up_to: Some(bound), unit: price(r), flat: if r.percent(30) { price(r) } else { 0 } }
         })
         .collect();
@@ -500,7 +509,7 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         62..64 => Step::EditCharge {
             charge: index(r, 64),
             day: r.maybe(40, day),
-            quantity: r.maybe(40, |r| small(r, 5_000)),
+            quantity: r.maybe(40, |r| small(r, 5_000).into()),
             price: r.maybe(60, signed_price),
             issue: r.percent(30),
         },
@@ -515,9 +524,13 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
 }
 
 fn signed_price(r: &mut Random) -> SignedPrice {
-    let price = i64::from(price(r));
+    let price = price(r).cast_signed();
     // Negative prices are mostly small, so that they do not exceed the billed amount.
-    if r.percent(40) { -price / *r.pick(&[1, 10, 100]) } else { price }
+    match r.percent(40) {
+        true if price >= FINE.cast_signed() => -price,
+        true => -price / *r.pick(&[1, 10, 100]),
+        false => price,
+    }
 }
 
 fn charged(r: &mut Random) -> Step {
@@ -525,7 +538,7 @@ fn charged(r: &mut Random) -> Step {
         product: index(r, 4),
         names_product: r.percent(80),
         day: day(r),
-        quantity: if r.percent(70) { 1_000 } else { small(r, 5_000) },
+        quantity: if r.percent(70) { 1_000 } else { small(r, 5_000).into() },
         price: signed_price(r),
         fixed: r.percent(35),
         discountable: r.percent(40),

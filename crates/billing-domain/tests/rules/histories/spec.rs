@@ -9,12 +9,14 @@ use billing_domain::patch::Patch;
 
 use crate::histories::model::calendar::Date;
 
-/// A price in ten-thousandths of a currency's unit.
-pub(crate) type Price = u32;
+/// A price in ten-thousandths of a currency's unit; from [`FINE`] on, in units of its twelfth decimal.
+pub(crate) type Price = u128;
 /// A [`Price`] with a sign.
-pub(crate) type SignedPrice = i64;
-/// A quantity in thousandths.
-pub(crate) type Amount = u32;
+pub(crate) type SignedPrice = i128;
+/// A quantity in thousandths; from [`FINE`] on, in units of its ninth decimal.
+pub(crate) type Amount = u128;
+/// A price or quantity with all its decimals is this number and its digits. It is above any number without them.
+pub(crate) const FINE: u128 = 1 << 100;
 /// A rate in hundredths of a percent.
 pub(crate) type Rate = u32;
 

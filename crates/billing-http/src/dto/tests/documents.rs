@@ -573,7 +573,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_number": null,
           "problem": {
             "code": "amount_out_of_range",
-            "detail": "an amount would exceed 10^15 minor units or the range of exact decimals: use a smaller quantity or price"
+            "detail": "an amount would exceed 10^15 minor units, or the usage of a period 10^19: use a smaller quantity or price"
           }
         },
         {

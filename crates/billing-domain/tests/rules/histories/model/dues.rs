@@ -5,11 +5,13 @@ use std::cmp::Reverse;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::Aggregation;
 use billing_domain::contract::terms::PaymentTime;
+use ethnum::I256;
 
 use super::calendar::{Date, days_between, midnight, service_date};
+use super::rating::raw_quantity;
 use super::terms::{Item, Period, Product, Terms};
 use super::{Charge, Event, Model, rating};
-use crate::histories::spec::ChargeSpec;
+use crate::histories::spec::{Amount, ChargeSpec};
 
 /// The kind of a period's regular document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,20 +104,21 @@ impl Model {
         found
     }
 
-    /// Returns Q of a usage product in a period, in thousandths, and the number of events.
-    pub(crate) fn q(&self, product: u16, period: &Period, usage: usize) -> (i128, i128) {
+    /// Returns the raw Q of a usage product in a period, and the number of events.
+    pub(crate) fn q(&self, product: u16, period: &Period, usage: usize) -> (I256, i128) {
         let here: Vec<(usize, &Event)> = self
             .events
             .iter()
             .enumerate()
             .filter(|(_, event)| !event.deleted && event.product == product && event.usage == usage && period.contains(event.day))
             .collect();
-        let quantity = |event: &Event| i128::from(event.quantity);
+        let quantity = |event: &Event| raw_quantity(event.quantity);
+        let latest = || here.iter().max_by_key(|(i, event)| (event.at, *i));
         let q = match self.catalog.usage[usage] {
             Aggregation::Sum => here.iter().map(|(_, event)| quantity(event)).sum(),
-            Aggregation::Count => here.len() as i128 * 1_000,
-            Aggregation::Max => here.iter().map(|(_, event)| quantity(event)).max().unwrap_or(0),
-            Aggregation::Latest => here.iter().max_by_key(|(i, event)| (event.at, *i)).map_or(0, |(_, event)| quantity(event)),
+            Aggregation::Count => here.iter().map(|_| raw_quantity(1_000)).sum(),
+            Aggregation::Max => here.iter().map(|(_, event)| quantity(event)).max().unwrap_or_default(),
+            Aggregation::Latest => latest().map(|(_, event)| quantity(event)).unwrap_or_default(),
         };
         (q, here.len() as i128)
     }
@@ -142,7 +145,7 @@ impl Model {
             let is_first = self.first_with(period.terms.pricing, item.id) == Some((period.start, product.no));
             return is_first.then(|| rating::fixed(price, &[(on(period.start), 1)], 1, currency));
         }
-        let mut parts: Vec<(u32, i64)> = Vec::new();
+        let mut parts: Vec<(Amount, i64)> = Vec::new();
         let mut from = period.start;
         for (step, _) in item.quantities.iter().filter(|(step, _)| period.start < *step && *step < period.end) {
             parts.push((on(from), days_between(from, *step)));
@@ -188,9 +191,10 @@ impl Model {
                 }
                 ChargeSpec::Usage(usage) => {
                     let (q, events) = self.q(product.no, period, usage.usage);
-                    let q = q.max(i128::from(usage.prepaid.unwrap_or(0)));
+                    let q = q.max(raw_quantity(usage.prepaid.unwrap_or(0)));
                     let minor = rating::usage(usage, q, events, share, terms.currency);
-                    let ahead = usage.prepaid.map(|prepaid| rating::usage(usage, i128::from(prepaid), 0, share, terms.currency));
+                    let ahead =
+                        usage.prepaid.map(|prepaid| rating::usage(usage, raw_quantity(prepaid), 0, share, terms.currency));
                     if let Some(ahead) = ahead {
                         part(Some(item.id), With::Fixed, ahead);
                     }

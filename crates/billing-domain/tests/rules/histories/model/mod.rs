@@ -13,7 +13,7 @@ use billing_domain::calendar::Timestamp;
 
 use self::calendar::{Date, plus, service_date};
 use self::terms::{Period, Product, Terms};
-use crate::histories::spec::{Catalog, Category, Element, Rate, TaxSpec, TaxSpecs};
+use crate::histories::spec::{Amount, Catalog, Category, Element, Rate, SignedPrice, TaxSpec, TaxSpecs};
 pub(crate) use amend::{Facts, LastDay, QuantityRequest};
 pub(crate) use dues::{Part, Slot, With};
 
@@ -26,7 +26,7 @@ pub(crate) struct Event {
     pub(crate) product: u16,
     /// The instant and the product when the event was recorded.
     pub(crate) first: (Timestamp, u16),
-    pub(crate) quantity: u32,
+    pub(crate) quantity: Amount,
     pub(crate) deleted: bool,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Charge {
     pub(crate) id: String,
     pub(crate) product: u16,
     pub(crate) day: Date,
-    pub(crate) quantity: u32,
-    pub(crate) price: i64,
+    pub(crate) quantity: Amount,
+    pub(crate) price: SignedPrice,
     pub(crate) with: With,
     pub(crate) discountable: bool,
     pub(crate) currency: &'static str,

@@ -1,11 +1,30 @@
-//! Prices (billing rules 6) in whole numbers. Raw amounts are ten-millionths of a currency's unit.
+//! Prices (billing rules 6) in whole numbers. Raw prices have twelve decimals, raw quantities nine, and raw amounts both.
 
-use crate::histories::spec::{PriceModel, TierSpec, UsageSpec};
+use ethnum::I256;
 
-/// Raw amounts per unit of a currency. Prices have four decimals, quantities three.
-const RAW: i128 = 10_000_000;
-/// Raw amounts per unit of a price.
-const PER_PRICE: i128 = 1_000;
+use crate::histories::spec::{Amount, FINE, Price, PriceModel, SignedPrice, TierSpec, UsageSpec};
+
+/// An amount above the limit of documents, and of any amount that the model has to add up.
+const MOST: i64 = 100_000_000_000_000_000;
+
+/// Returns a whole number.
+pub(crate) fn whole(number: impl Into<i128>) -> I256 {
+    I256::from(number.into())
+}
+
+fn ten(power: u32) -> I256 {
+    whole(10).pow(power)
+}
+
+/// Returns a price in units of its twelfth decimal.
+fn raw_price(price: Price) -> I256 {
+    price.checked_sub(FINE).unwrap_or_else(|| price * 100_000_000).into()
+}
+
+/// Returns a quantity in units of its ninth decimal.
+pub(crate) fn raw_quantity(quantity: Amount) -> I256 {
+    quantity.checked_sub(FINE).unwrap_or_else(|| quantity * 1_000_000).into()
+}
 
 /// The billed days and the days of the whole period.
 pub(crate) type Share = (i64, i64);
@@ -19,21 +38,26 @@ pub(crate) fn exponent(currency: &str) -> u32 {
     }
 }
 
-/// Rounds a ratio, half away from zero.
-pub(crate) fn round_ratio(numerator: i128, denominator: i128) -> i64 {
+/// Rounds a ratio, half away from zero. Amounts above the limit of documents become [`MOST`].
+pub(crate) fn round_wide(numerator: I256, denominator: I256) -> i64 {
     let sign = numerator.signum() * denominator.signum();
     let (size, denominator) = (numerator.abs(), denominator.abs());
-    let rounded = (2 * size + denominator) / (2 * denominator);
-    i64::try_from(sign * rounded).expect("a small amount")
+    let rounded = (whole(2) * size + denominator) / (whole(2) * denominator);
+    i64::try_from(sign * rounded.min(whole(MOST))).expect("a small amount")
 }
 
-fn round(raw: i128, of: i64, currency: &str) -> i64 {
-    round_ratio(raw * 10i128.pow(exponent(currency)), RAW * i128::from(of))
+/// Rounds a ratio, half away from zero.
+pub(crate) fn round_ratio(numerator: i128, denominator: i128) -> i64 {
+    round_wide(whole(numerator), whole(denominator))
+}
+
+fn round(raw: I256, of: i64, currency: &str) -> i64 {
+    round_wide(raw * ten(exponent(currency)), ten(21) * whole(of))
 }
 
 /// Returns the amount of a charge.
-pub(crate) fn charge(price: i64, quantity: u32, currency: &str) -> i64 {
-    round(i128::from(price) * i128::from(quantity), 1, currency)
+pub(crate) fn charge(price: SignedPrice, quantity: Amount, currency: &str) -> i64 {
+    round(raw_price(price.unsigned_abs()) * whole(price.signum()) * raw_quantity(quantity), 1, currency)
 }
 
 /// Returns the net amount after discount.
@@ -42,19 +66,19 @@ pub(crate) fn net(discountable: i64, fixed: i64, discount: u32) -> i64 {
 }
 
 /// Returns a price in minor units for a share of a period.
-pub(crate) fn price(price: u32, (days, of): Share, currency: &str) -> i64 {
-    round(i128::from(price) * PER_PRICE * i128::from(days), of, currency)
+pub(crate) fn price(price: Price, (days, of): Share, currency: &str) -> i64 {
+    round(raw_price(price) * ten(9) * whole(days), of, currency)
 }
 
-/// Returns the amount of a fixed line item. Quantities are thousandths, each with its number of agreed days.
-pub(crate) fn fixed(model: &PriceModel, quantities: &[(u32, i64)], of: i64, currency: &str) -> i64 {
-    let raw = quantities.iter().map(|(quantity, days)| unrounded(model, i128::from(*quantity), 0) * i128::from(*days)).sum();
+/// Returns the amount of a fixed line item. Each quantity has its number of agreed days.
+pub(crate) fn fixed(model: &PriceModel, quantities: &[(Amount, i64)], of: i64, currency: &str) -> i64 {
+    let raw = quantities.iter().map(|(quantity, days)| unrounded(model, raw_quantity(*quantity), 0) * whole(*days)).sum();
     round(raw, of, currency)
 }
 
-/// Returns A(Q) with the period's number of events. Quantities are thousandths.
-pub(crate) fn usage(usage: &UsageSpec, q: i128, events: i128, share: Share, currency: &str) -> i64 {
-    let q = (q - i128::from(usage.included)).max(0);
+/// Returns A(Q) for a raw quantity, with the period's number of events.
+pub(crate) fn usage(usage: &UsageSpec, q: I256, events: i128, share: Share, currency: &str) -> i64 {
+    let q = (q - raw_quantity(usage.included)).max(I256::ZERO);
     let mut minor = round(unrounded(&usage.price, q, events), 1, currency);
     if let Some(minimum) = usage.minimum {
         minor = minor.max(price(minimum, share, currency));
@@ -65,44 +89,48 @@ pub(crate) fn usage(usage: &UsageSpec, q: i128, events: i128, share: Share, curr
     minor
 }
 
-fn unrounded(model: &PriceModel, q: i128, events: i128) -> i128 {
+fn unrounded(model: &PriceModel, q: I256, events: i128) -> I256 {
     match model {
-        PriceModel::Flat(price) | PriceModel::PerUnit(price) => i128::from(*price) * q,
+        PriceModel::Flat(price) | PriceModel::PerUnit(price) => raw_price(*price) * q,
         PriceModel::Graduated(tiers) => graduated(tiers, q),
         PriceModel::Volume(tiers) => volume(tiers, q),
         PriceModel::Package { size, price } => {
-            let size = i128::from(*size);
-            (q + size - 1) / size * i128::from(*price) * PER_PRICE
+            let size = raw_quantity(*size);
+            (q + size - I256::ONE) / size * raw_price(*price) * ten(9)
         }
-        // Hundredths of a percent of thousandths are ten-millionths.
-        PriceModel::Percentage { rate, fixed } => i128::from(*rate) * q + i128::from(*fixed) * events * PER_PRICE,
+        // A hundredth of a percent of a raw quantity has 13 decimals.
+        PriceModel::Percentage { rate, fixed } => whole(*rate) * q * ten(8) + raw_price(*fixed) * whole(events) * ten(9),
     }
 }
 
-fn bound(tier: &TierSpec) -> i128 {
-    tier.up_to.map_or(i128::MAX, i128::from)
+fn bound(tier: &TierSpec) -> I256 {
+    tier.up_to.map_or(I256::MAX, raw_quantity)
 }
 
-fn graduated(tiers: &[TierSpec], q: i128) -> i128 {
-    let mut from = 0;
-    let mut raw = 0;
+fn price_of_tier(tier: &TierSpec, q: I256) -> I256 {
+    raw_price(tier.unit) * q + raw_price(tier.flat) * ten(9)
+}
+
+fn graduated(tiers: &[TierSpec], q: I256) -> I256 {
+    let mut from = I256::ZERO;
+    let mut raw = I256::ZERO;
     for tier in tiers {
         let in_tier = q.min(bound(tier)) - from;
-        if in_tier > 0 {
-            raw += i128::from(tier.unit) * in_tier + i128::from(tier.flat) * PER_PRICE;
+        if in_tier > I256::ZERO {
+            raw += price_of_tier(tier, in_tier);
         }
         from = bound(tier);
     }
     raw
 }
 
-fn volume(tiers: &[TierSpec], q: i128) -> i128 {
-    let mut from = 0;
+fn volume(tiers: &[TierSpec], q: I256) -> I256 {
+    let mut from = I256::ZERO;
     for tier in tiers {
         if from < q && q <= bound(tier) {
-            return i128::from(tier.unit) * q + i128::from(tier.flat) * PER_PRICE;
+            return price_of_tier(tier, q);
         }
         from = bound(tier);
     }
-    0
+    I256::ZERO
 }
