@@ -3,6 +3,7 @@
 //! Rates and amounts are in [`document::totals`](crate::document::totals).
 
 use chrono::NaiveDate;
+use rust_decimal::Decimal;
 
 use crate::codes::ExemptionCode;
 use crate::decimal::WideDecimal;
@@ -300,6 +301,43 @@ impl TaxInCurrency {
     }
 }
 
+/// The tax of an issued document and its conversion, from which the rate of a correction follows (billing rules 10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConvertedTax {
+    /// The exchange rate of the conversion.
+    pub rate: ExchangeRate,
+    /// The tax in the document's currency.
+    pub tax: Money,
+    /// The tax in the seller's tax currency.
+    pub converted: Money,
+}
+
+/// The number of decimals of a rate that several documents give together.
+const MEAN_RATE_DECIMALS: u32 = 12;
+
+impl ConvertedTax {
+    /// Returns the exchange rate for what corrects documents: the rate of a single one, else the converted tax of all divided by
+    /// their tax, whatever their signs. Returns `None` without documents.
+    pub fn rate_of(documents: &[Self]) -> Option<ExchangeRate> {
+        let (first, others) = documents.split_first()?;
+        if others.is_empty() {
+            return Some(first.rate);
+        }
+        let sum = |of: fn(&Self) -> Money| {
+            let amounts = documents.iter().map(|document| of(document).to_decimal().abs());
+            amounts.fold(Ok(WideDecimal::ZERO), |sum: Result<WideDecimal, AmountOutOfRange>, amount| sum?.plus(amount))
+        };
+        let mean = || {
+            let (converted, tax) = (sum(|document| document.converted)?, sum(|document| document.tax)?);
+            converted.ratio(Decimal::ONE, tax, MEAN_RATE_DECIMALS)
+        };
+        // Documents without tax, or with less than the tax currency expresses, give no rate together.
+        let mean = mean().ok().and_then(|mean| Price::parse(&mean.to_string()).ok()).filter(|mean| *mean > Price::ZERO);
+        let date = documents.iter().map(|document| document.rate.date).max().unwrap_or(first.rate.date);
+        Some(mean.map_or(first.rate, |rate| ExchangeRate { rate, date, ..first.rate }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -406,6 +444,33 @@ mod tests {
         for (categories, mixed) in [(&[][..], false), (&[O], false), (&[O, O], false), (&[S, Ae, E], false), (&[S, O], true)] {
             assert_eq!(mixes_untaxable(categories.iter().copied()), mixed, "{categories:?}");
         }
+    }
+
+    #[test]
+    fn several_documents_give_the_rate_of_all_their_tax() {
+        let currency = |code: &str| Currency::from_code(code).expect(code);
+        let (eur, pln) = (currency("EUR"), currency("PLN"));
+        let document = |rate: &str, tax, converted, day: u32| ConvertedTax {
+            rate: ExchangeRate {
+                from: eur,
+                to: pln,
+                date: NaiveDate::from_ymd_opt(2027, 1, day).expect("a day"),
+                rate: Price::parse(rate).expect(rate),
+            },
+            tax: Money::from_minor(tax, eur),
+            converted: Money::from_minor(converted, pln),
+        };
+        let rate = |documents: &[ConvertedTax]| {
+            ConvertedTax::rate_of(documents).map(|rate| (rate.rate.as_decimal().to_string(), rate.date.to_string()))
+        };
+        let given = |rate: &str, date: &str| Some((rate.to_owned(), date.to_owned()));
+        assert_eq!(rate(&[]), None);
+        assert_eq!(rate(&[document("4.3", 1900, 8170, 5)]), given("4.3", "2027-01-05"));
+        let two = [document("4.3", 1900, 8170, 9), document("4.5", -100, -450, 5)];
+        assert_eq!(rate(&two), given("4.310000000000", "2027-01-09"));
+        assert_eq!(rate(&[document("4.3", 1, 4, 5), document("4.3", 2, 9, 5)]), given("4.333333333333", "2027-01-05"));
+        let nothing = [document("4.3", 0, 0, 5), document("4.5", 0, 0, 6)];
+        assert_eq!(rate(&nothing), given("4.3", "2027-01-05"), "no tax, no mean");
     }
 
     #[test]

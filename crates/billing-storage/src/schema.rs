@@ -263,6 +263,7 @@ tables! {
         voided_on -> Nullable<Day>,
         family_document_id -> Id,
         discarded_content -> Nullable<Json>,
+        converted_tax -> Nullable<Json>,
         used_minor -> BigInt,
         amount_due_minor -> Nullable<BigInt>,
         unapplied_minor -> Nullable<BigInt>,

@@ -392,6 +392,8 @@ CREATE TABLE documents (
     voided_on            DATE,
     -- The content of a draft when it was voided.
     discarded_content    JSON,
+    -- The tax of an issued document in its entity's tax currency, with the exchange rate, if it was converted.
+    converted_tax        JSON,
     -- Copies from the issued content, payments and applications, so that lists can filter by derived states.
     total_minor          BIGINT,
     paid_minor           BIGINT NOT NULL,

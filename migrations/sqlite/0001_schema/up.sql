@@ -386,6 +386,8 @@ CREATE TABLE documents (
     voided_on            INTEGER,
     -- The content of a draft when it was voided.
     discarded_content    TEXT,
+    -- The tax of an issued document in its entity's tax currency, with the exchange rate, if it was converted.
+    converted_tax        TEXT,
     -- Copies from the issued content, payments and applications, so that lists can filter by derived states.
     total_minor          INTEGER,
     paid_minor           INTEGER NOT NULL,

@@ -17,7 +17,7 @@ use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Pr
 use crate::quantity::Quantity;
 use crate::rating::RatedTier;
 use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
-use crate::tax::TaxTreatment;
+use crate::tax::{ConvertedTax, TaxTreatment};
 use crate::text::OneLine;
 use crate::usage::EventChanges;
 
@@ -180,6 +180,8 @@ pub struct DocumentLedgerLine {
     pub family: DocumentRef,
     /// The document's number. Its kind determines the sign of the amounts.
     pub number: DocumentNumber,
+    /// The document's tax in the seller's tax currency, if it was converted.
+    pub converted_tax: Option<ConvertedTax>,
     /// The line.
     pub line: LedgerLine,
 }

@@ -17,6 +17,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, DocumentKey, DocumentRef, EntityRef, OrganizationId, ProductNo,
 };
+use crate::tax::ConvertedTax;
 use crate::text::{OneLine, Prose};
 use legal_particulars::LegalParticulars;
 use linking::SlotKind;
@@ -255,6 +256,14 @@ pub struct IssuedDocument {
     pub paper: Option<Box<LegalParticulars>>,
     /// The amounts applied at the issue; `None` for documents of formats 1 and 2, which were issued before they were frozen.
     pub at_issue: Option<AtIssue>,
+}
+
+impl IssuedDocument {
+    /// Returns the document's tax in the seller's tax currency, if it was converted.
+    pub fn converted_tax(&self) -> Option<ConvertedTax> {
+        let converted = self.paper.as_ref()?.tax_in_currency.as_ref()?;
+        Some(ConvertedTax { rate: converted.rate, tax: self.content.total_tax, converted: converted.total })
+    }
 }
 
 /// What was applied to a document in the transaction that issued it, or from it if it is a credit. Later payments and credits

@@ -34,7 +34,7 @@ use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
 use crate::refs::{BankAccountRef, DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
 use crate::runs::DocumentFailure;
-use crate::tax::{ExchangeRate, TaxTreatment};
+use crate::tax::{ConvertedTax, ExchangeRate, TaxTreatment};
 use crate::text::Prose;
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -117,6 +117,8 @@ pub struct ContractBook {
     lines: BTreeMap<DocumentRef, Vec<LedgerLine>>,
     /// The numbers and families of documents that the book has only lines of.
     elsewhere: BTreeMap<DocumentRef, (DocumentNumber, DocumentRef)>,
+    /// The taxes of issued documents that were converted into the seller's tax currency.
+    converted_taxes: BTreeMap<DocumentRef, ConvertedTax>,
     documented: BilledAmounts,
     /// The issued regular documents that bill the fixed items or the usage of a service period.
     billed_on: BTreeMap<(ProductNo, NaiveDate, BillWith), DocumentRef>,
@@ -156,6 +158,7 @@ impl ContractBook {
             places: BTreeMap::new(),
             lines: BTreeMap::new(),
             elsewhere: BTreeMap::new(),
+            converted_taxes: BTreeMap::new(),
             documented: BilledAmounts::nothing(),
             billed_on: BTreeMap::new(),
             sums: BTreeMap::new(),
@@ -187,7 +190,8 @@ impl ContractBook {
             self.note_places(&document.head, document.status);
             self.documents.insert(document.head.document_ref, document);
         }
-        for DocumentLedgerLine { document_ref, family, number, line } in rows.lines {
+        for DocumentLedgerLine { document_ref, family, number, converted_tax, line } in rows.lines {
+            self.converted_taxes.extend(converted_tax.map(|tax| (document_ref, tax)));
             let status = self.line_status(document_ref, &line);
             self.documented.add(family, number.kind, &line, status)?;
             if !self.documents.contains_key(&document_ref) {
@@ -486,7 +490,7 @@ impl ContractBook {
         let head = &self.require_document(document_ref)?.head;
         let mut content = self.content(document_ref)?;
         self.explain_draft(document_ref, &mut content)?;
-        let rate = self.rate_of_exchange(&head.entity_ref, head.currency)?.flatten();
+        let rate = self.rate_of_document(head)?.flatten();
         Ok(DraftContent {
             parties: Parties::of(&self.customer, self.entity(&head.entity_ref)?),
             po_number: self.contract.po_number.clone(),
@@ -898,6 +902,7 @@ impl ContractBook {
                 })?;
                 self.add_lines(*document_ref, issued.content.ledger_lines())?;
                 issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
+                self.converted_taxes.extend(issued.converted_tax().map(|tax| (*document_ref, tax)));
                 self.note_billed(*document_ref);
             }
             Entry::Discarded { document_ref, .. } => {

@@ -728,7 +728,7 @@ fn freeze_as(
     let entity = book.entity(&head.entity_ref)?;
     let issue_date = entity.profile.time_zone.service_date(now);
     let total = content.total;
-    let rate = match book.rate_of_exchange(&head.entity_ref, head.currency)? {
+    let rate = match book.rate_of_document(head)? {
         Some(None) => return Err(exchange_rate_missing(head, entity, issue_date)),
         known => known.flatten(),
     };

@@ -17,6 +17,7 @@ use crate::ledger::ContractBook;
 use crate::money::{Money, Percentage};
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
+use crate::tax::TaxInCurrency;
 
 /// A document of a [`Bill`](super::Bill).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,6 +182,11 @@ impl SimulatedDocument {
         let papers = self.issued.iter().filter_map(|issued| issued.paper.as_ref());
         let corrected = papers.flat_map(|paper| [&paper.corrects, &paper.corrects_last]).flatten();
         corrected.map(|corrected| corrected.number.to_string()).collect()
+    }
+
+    /// Returns the taxes of an issued document in the seller's tax currency, if they were converted (billing rules 10).
+    pub fn tax_in_currency(&self) -> Option<&TaxInCurrency> {
+        self.issued.as_ref()?.paper.as_ref()?.tax_in_currency.as_ref()
     }
 
     /// Returns what was applied when the document was issued, or `None` for a document that is not issued.

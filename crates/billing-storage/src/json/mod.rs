@@ -23,7 +23,7 @@ mod usage;
 pub(crate) use answer::answer_of_place;
 pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
-pub(crate) use paper::{StoredTaxBasis, StoredTaxBasisRef};
+pub(crate) use paper::{StoredConvertedTax, StoredConvertedTaxRef, StoredTaxBasis, StoredTaxBasisRef};
 pub(crate) use party::{StoredPayment, StoredPaymentRef};
 pub(crate) use terms::{StoredTerms, StoredTermsRef};
 pub(crate) use usage::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};

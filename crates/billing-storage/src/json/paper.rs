@@ -11,7 +11,7 @@ use billing_domain::party::legal::{
     BuyerReference, Contact, DocumentSettings, EInvoiceProfile, EInvoiceSettings, ElectronicAddress, Language, LegalNote,
     LegalProfile, PaperSize, Registration, Strictness, VatId,
 };
-use billing_domain::tax::{DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
+use billing_domain::tax::{ConvertedTax, DatedTax, DefaultTaxes, ExchangeRate, StatedTax, TaxBasis, TaxCategory, TaxInCurrency};
 use billing_domain::text::{OneLine, Prose};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -272,6 +272,21 @@ struct TaxInCurrencyMirror {
     total: Money,
 }
 option_of!(tax_in_currency: TaxInCurrency = "TaxInCurrencyMirror");
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ConvertedTax")]
+struct ConvertedTaxMirror {
+    #[serde(with = "ExchangeRateMirror")]
+    rate: ExchangeRate,
+    #[serde(with = "text_value")]
+    tax: Money,
+    #[serde(with = "text_value")]
+    converted: Money,
+}
+column!(
+    /// The tax of an issued document before and after its conversion.
+    StoredConvertedTaxRef, StoredConvertedTax: ConvertedTax = "ConvertedTaxMirror"
+);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ExchangeRate")]

@@ -19,10 +19,10 @@ use super::books::{NO_DISCOUNT, NO_PRODUCT};
 use super::document_rows::{DRAFT, ISSUED, VOID, slot_of};
 use super::ledger::basis_text;
 use crate::arrays::{Columns, InsertRows, UpdateRows, column, optional_column};
-use crate::json::StoredDraftRef;
+use crate::json::{StoredConvertedTaxRef, StoredDraftRef};
 use crate::row::to_json;
 use crate::schema::{document_parts, documents, family_sums};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, with_conn};
 
 /// Returns a rate as part of a key: equal rates have equal texts.
@@ -102,12 +102,17 @@ impl Transaction<'_> {
         let unapplied = |(head, issued): &(DocumentHead, &IssuedDocument)| {
             (head.kind == DocumentKind::Credit).then_some(issued.content.total.minor())
         };
+        let converted = |(_, issued): &(DocumentHead, &IssuedDocument)| {
+            issued.converted_tax().map(|tax| to_json(&StoredConvertedTaxRef(&tax))).transpose()
+        };
+        let converted_taxes = drafts.iter().map(converted).collect::<StoreResult<Vec<_>>>()?;
         let is_spread = self.is_spread;
         if let Some(connection) = self.with_arrays() {
             let columns = vec![
                 ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
                 ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
                 ("organization_id", column(drafts, |_| organization.as_uuid())),
+                ("converted_tax", optional_column(&converted_taxes, Option::clone)),
                 ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
                 ("due_date", column(drafts, |(_, issued)| issued.due_date)),
                 ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
@@ -120,6 +125,7 @@ impl Transaction<'_> {
                 ("unapplied_minor", optional_column(drafts, unapplied)),
             ];
             let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
+                           converted_tax = n.converted_tax, \
                            updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
                            unapplied_minor = n.unapplied_minor, notification_count = documents.notification_count + 1";
             let update = UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'");
@@ -127,7 +133,7 @@ impl Transaction<'_> {
             changed.map_err(|error| self.failed("documents", &error))
         } else {
             with_conn!(self, "documents", |conn| {
-                let mark = |draft: &(DocumentHead, &IssuedDocument)| {
+                let mark = |(draft, converted): (&(DocumentHead, &IssuedDocument), &Option<JsonText>)| {
                     let (head, issued) = draft;
                     diesel::update(documents::table.find((Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()))))
                         .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
@@ -137,6 +143,7 @@ impl Transaction<'_> {
                             documents::issue_date.eq(Bound(issued.issue_date)),
                             documents::due_date.eq(Bound(issued.due_date)),
                             documents::total_minor.eq(issued.content.total.minor()),
+                            documents::converted_tax.eq(converted),
                             documents::updated_at.eq(Bound(at)),
                             documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
                             documents::amount_due_minor.eq(amount_due(draft)),
@@ -145,7 +152,7 @@ impl Transaction<'_> {
                         ))
                         .execute(conn)
                 };
-                drafts.iter().map(mark).sum()
+                drafts.iter().zip(&converted_taxes).map(mark).sum()
             })
         }
     }

@@ -24,7 +24,7 @@ use super::document_rows::VOID;
 use super::stored;
 use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
-use crate::json::{StoredTaxBasis, StoredTaxBasisRef};
+use crate::json::{StoredConvertedTax, StoredTaxBasis, StoredTaxBasisRef};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::{Bound, JsonText};
@@ -245,7 +245,7 @@ impl Transaction<'_> {
         contracts: &[ContractKey],
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
-        type InForce = (LineRow, Cell<Uuid>, Cell<Uuid>, String, (String, String, i64), Cell<Uuid>);
+        type InForce = (LineRow, Cell<Uuid>, Cell<Uuid>, String, (String, String, i64), Cell<Uuid>, Option<JsonText>);
         let rows: Vec<InForce> = load_of_contracts!(
             self,
             "document_lines",
@@ -267,9 +267,10 @@ impl Transaction<'_> {
                     documents::currency,
                     (documents::kind, documents::number_prefix, documents::sequence),
                     documents::family_document_id,
+                    documents::converted_tax,
                 ))
         );
-        for (line, customer_id, contract_id, currency, (kind, prefix, sequence), family) in rows {
+        for (line, customer_id, contract_id, currency, (kind, prefix, sequence), family, converted_tax) in rows {
             let (document_ref, line) = line.read(currency_of(&currency)?)?;
             let row = Row::new("documents", document_ref);
             let key = ContractKey {
@@ -283,7 +284,10 @@ impl Transaction<'_> {
                 kind: row.leaf("kind", &kind)?,
                 sequence: row.checked("sequence", u64::try_from(sequence))?,
             };
-            let line = DocumentLedgerLine { document_ref, family, number, line };
+            let converted_tax: Option<StoredConvertedTax> =
+                converted_tax.as_ref().map(|text| row.json("converted_tax", text)).transpose()?;
+            let converted_tax = converted_tax.map(|stored| stored.0);
+            let line = DocumentLedgerLine { document_ref, family, number, converted_tax, line };
             books.entry(key).or_default().lines.push(line);
         }
         Ok(())

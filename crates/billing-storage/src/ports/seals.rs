@@ -16,7 +16,7 @@ use super::document_rows::WithParts;
 use super::issue::chained;
 use super::ledger::LineRow;
 use super::numbers::{CHAIN_START, CONTRACT_KIND};
-use crate::json::Frozen;
+use crate::json::{Frozen, StoredConvertedTax};
 use crate::row::{Cell, Row};
 use crate::schema::{documents, issued_documents, number_series};
 use crate::sql_types::{Bound, JsonText};
@@ -37,7 +37,7 @@ struct SealRow {
     content: JsonText,
     issued_at: Cell<Timestamp>,
 }
-type Repeated = (Option<Cell<NaiveDate>>, Option<Cell<NaiveDate>>, Option<i64>);
+type Repeated = (Option<Cell<NaiveDate>>, Option<Cell<NaiveDate>>, Option<i64>, Option<JsonText>);
 type Sealed = (SealRow, WithParts, Repeated);
 
 /// The documents of one kind of an entity, and the state of their chain in the number series.
@@ -141,7 +141,7 @@ impl Transaction<'_> {
             .select((
                 SealRow::as_select(),
                 WithParts::as_select(),
-                (documents::issue_date, documents::due_date, documents::total_minor),
+                (documents::issue_date, documents::due_date, documents::total_minor, documents::converted_tax),
             ))
             .load(conn))
     }
@@ -199,7 +199,9 @@ impl SealedColumns<'_> {
     /// Returns the fields that differ from the content.
     fn differs_from(self, seal: &SealRow, document: WithParts, said: &Frozen) -> StoreResult<Vec<String>> {
         let row = Row::new("documents", said.document.document_ref);
-        let (issue_date, due_date, total) = self.repeated;
+        let (issue_date, due_date, total, converted_tax) = self.repeated;
+        let converted_tax =
+            converted_tax.as_ref().map(|text| row.json::<StoredConvertedTax>("converted_tax", text)).transpose()?;
         let issued = &said.issued;
         let of_series =
             said.document.entity_ref.as_str() == self.series.entity_ref && said.document.kind.to_text() == self.series.kind;
@@ -209,6 +211,7 @@ impl SealedColumns<'_> {
             ("issue date", row.optional("issue_date", issue_date)? == Some(issued.issue_date)),
             ("due date", row.optional("due_date", due_date)? == Some(issued.due_date)),
             ("total", total == Some(issued.content.total.minor())),
+            ("converted tax", converted_tax.map(|stored| stored.0) == issued.converted_tax()),
             ("instant of issue", row.cell("issued_at", seal.issued_at.clone())? == issued.issued_at),
         ];
         let mut different: Vec<String> =

@@ -262,7 +262,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
 }
 
 /// Creates legal particulars with all fields.
-fn full_paper(head: &DocumentHead) -> LegalParticulars {
+pub(super) fn full_paper(head: &DocumentHead) -> LegalParticulars {
     let rate =
         ExchangeRate { from: head.currency, to: fixtures::currency("JPY"), date: date("2026-01-30"), rate: price("163.250") };
     let (mut customer, mut entity) = (fixtures::customer(&FreshIds, "full"), fixtures::entity("full"));

@@ -11,7 +11,7 @@ use billing_domain::usage::EventChanges;
 use rust_decimal::Decimal;
 
 use super::corrections::{adjustment, void_issued};
-use super::documents::two_products;
+use super::documents::{full_paper, two_products};
 use super::{World, month, read, transact_answer, undo, world, write};
 use crate::FreshIds;
 use crate::Singly as _;
@@ -178,6 +178,7 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
         document_ref: head.document_ref,
         family: invoice_of(head),
         number: DocumentNumber { kind: head.kind, ..head.number.clone() },
+        converted_tax: None,
         line: line.clone(),
     };
     let invoice = w.issue(store, w.head(1), cents(100));
@@ -210,6 +211,25 @@ pub fn what_documents_in_force_bill_of_a_period_is_documented(store: &dyn Store)
     let of_credit = corrected.iter().map(|line| on(&credit, line));
     let expected = of_credit.chain([on(&invoice, &billed[0]), on(&child, &of_child[0])]);
     assert_eq!(sorted(all), sorted(expected.collect()), "of all periods");
+}
+
+pub fn lines_have_the_converted_tax_of_their_document(store: &dyn Store) {
+    let w = world(store);
+    let (first, second) = (w.open(store, w.head(1)), w.issue(store, w.head(2), cents(3)));
+    let mut issued = w.frozen(&first, cents(100));
+    issued.paper = Some(Box::new(full_paper(&first)));
+    assert!(write(store, |tx| {
+        tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
+        tx.issue_document(first.key(w.org), &issued)
+    }));
+    let converted = issued.converted_tax();
+    assert!(converted.is_some());
+    let lines = read(store, |tx| w.rows(tx)).lines;
+    let of = |head: &DocumentHead| {
+        let of_head = lines.iter().filter(|line| line.document_ref == head.document_ref);
+        of_head.map(|line| line.converted_tax).collect::<Vec<_>>()
+    };
+    assert_eq!((of(&first), of(&second)), (vec![converted], vec![None]));
 }
 
 pub fn void_documents_document_nothing(store: &dyn Store) {

@@ -274,6 +274,7 @@ macro_rules! store_contract {
                 an_issued_document_has_the_lines_it_was_issued_with
                 lines_of_what_is_no_draft_refuse_every_change
                 what_documents_in_force_bill_of_a_period_is_documented
+                lines_have_the_converted_tax_of_their_document
                 void_documents_document_nothing
             }
             lists {

@@ -11,13 +11,13 @@ use crate::contract::{Contract, ContractProduct};
 use crate::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput, is_correction};
 use crate::document::lines::{BillWith, LedgerLine};
 use crate::document::totals::DocumentContent;
-use crate::document::{BookDocument, DocumentHead, LifecycleStatus, Purpose};
+use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::Currency;
 use crate::party::bank::BankAccount;
 use crate::party::{BankTransferDetails, Entity};
 use crate::refs::{BankAccountRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
-use crate::tax::{ExchangeRate, TaxCategory, TaxInCurrency, mixes_untaxable};
+use crate::tax::{ConvertedTax, ExchangeRate, TaxCategory, TaxInCurrency, mixes_untaxable};
 
 /// The key of an exchange rate: the document's currency, the entity's tax currency and the date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,23 @@ impl ContractBook {
     }
 
     /// Returns the current legal particulars of a document (billing rules 10), with taxes converted at a rate.
+    /// Does the same as [`rate_of_exchange`](Self::rate_of_exchange) for a document. A credit or an adjustment has the rate of the
+    /// documents that it corrects, so that it gives back what they state (billing rules 10).
+    pub(in crate::ledger) fn rate_of_document(&self, head: &DocumentHead) -> Result<Option<Option<ExchangeRate>>, Refusal> {
+        let today = self.rate_of_exchange(&head.entity_ref, head.currency)?;
+        let is_correction = head.kind == DocumentKind::Credit || head.purpose == Purpose::Adjustment;
+        let own = self.entity(&head.entity_ref)?.profile.paper.tax_currency;
+        let Some(to) = own.filter(|_| is_correction && today.is_some()) else { return Ok(today) };
+        let parent = head.parent.and_then(|parent| self.documents.get(&parent));
+        let corrected = match parent {
+            Some(parent) if parent.status.is_issued() => vec![parent.head.document_ref],
+            _ => self.children_corrected_by(head.document_ref),
+        };
+        let converted = corrected.iter().filter_map(|document_ref| self.converted_taxes.get(document_ref));
+        let converted: Vec<ConvertedTax> = converted.filter(|tax| tax.rate.to == to).copied().collect();
+        Ok(ConvertedTax::rate_of(&converted).map_or(today, |rate| Some(Some(rate))))
+    }
+
     pub(in crate::ledger) fn paper_of(
         &self,
         head: &DocumentHead,
@@ -100,22 +117,20 @@ impl ContractBook {
         if parent.status.is_issued() {
             return corrected(parent).map(|corrected| (corrected, None));
         }
-        let (first, last) = self.children_corrected_by(head.document_ref)?;
+        let children = self.children_corrected_by(head.document_ref);
+        let (first, last) = (*children.first()?, *children.last()?);
         let named = |child: DocumentRef| self.documents.get(&child).and_then(corrected);
         Some((named(first)?, named(last).filter(|_| first != last)))
     }
 
-    /// Returns the first and last issued child of an open invoice that bill lines that an adjustment corrects.
-    fn children_corrected_by(&self, adjustment: DocumentRef) -> Option<(DocumentRef, DocumentRef)> {
-        let lines = self.lines.get(&adjustment)?;
+    /// Returns the issued children of an open invoice that bill lines that an adjustment corrects, in order.
+    fn children_corrected_by(&self, adjustment: DocumentRef) -> Vec<DocumentRef> {
+        let lines = self.lines_of(adjustment);
         let is_same = |line: &LedgerLine| lines.iter().any(|corrected| corrected.key == line.key);
         let is_child = |document_ref: &DocumentRef| {
             self.documents.get(document_ref).is_none_or(|document| document.head.purpose == Purpose::Usage)
         };
-        let mut children =
-            self.lines().filter(|(child, lines)| is_child(child) && lines.iter().any(is_same)).map(|(child, _)| child);
-        let first = children.next()?;
-        Some((first, children.last().unwrap_or(first)))
+        self.lines().filter(|(child, lines)| is_child(child) && lines.iter().any(is_same)).map(|(child, _)| child).collect()
     }
 
     /// Returns the first and last child of each service period whose own document is open, if the book doesn't hold them. A

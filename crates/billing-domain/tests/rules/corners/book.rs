@@ -417,6 +417,12 @@ impl Book {
         [document.period.to_string()].into_iter().chain(lines).collect()
     }
 
+    /// Returns the exchange rate of a document's tax and the converted tax.
+    pub(crate) fn tax_in_currency(&self, number: &str) -> String {
+        let converted = self.named(number).tax_in_currency().expect("a converted tax");
+        format!("{} {}", converted.rate.rate.as_decimal(), converted.total)
+    }
+
     /// Returns the numbers of the documents that an issued document names as corrected.
     pub(crate) fn corrects(&self, number: &str) -> Vec<String> {
         self.named(number).corrects().iter().map(|number| short(number)).collect()

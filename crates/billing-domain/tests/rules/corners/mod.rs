@@ -3,6 +3,7 @@
 
 mod book;
 mod charges;
+mod conversions;
 mod corrections;
 mod dated_tax;
 mod digits;
