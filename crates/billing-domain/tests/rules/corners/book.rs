@@ -355,12 +355,6 @@ impl Book {
         periods.map(|period| (period.days().to_string(), discount(period.terms))).collect()
     }
 
-    /// Changes a pricing. Contracts keep the agreed values.
-    pub(crate) fn edit_pricing(&mut self, pricing: Pricing) {
-        let usage_products = fixtures::products_of(&pricing);
-        self.step(|step| step.edit_pricing(PriceList::of(pricing, usage_products))).expect("a pricing");
-    }
-
     /// Removes the customer's default tax from today on.
     pub(crate) fn pause_customer_tax(&mut self) {
         let today = TimeZone::UTC.service_date(self.now);

@@ -215,6 +215,7 @@ fn a_document_whose_lines_are_not_explained_waits_alone() {
             document_ref: head.document_ref,
             family: invoice_ref,
             number: head.number.clone(),
+            converted_tax: None,
             line: lines.pop().expect("a line"),
         }
     };
