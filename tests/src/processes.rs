@@ -13,6 +13,22 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Process(u32);
 
 impl Process {
+    /// Returns the process with a number.
+    pub const fn with_id(id: u32) -> Self {
+        Self(id)
+    }
+
+    /// Returns the nice value of the process.
+    ///
+    /// # Panics
+    /// Panics if the process has ended.
+    pub fn nice(self) -> i32 {
+        // The name of the program, in parentheses, may have spaces. 16 fields stand between it and the value.
+        let stat = self.read("stat").expect("the process runs");
+        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields);
+        fields.and_then(|fields| fields.split(' ').nth(16)?.parse().ok()).expect("a nice value")
+    }
+
     /// Returns the processes that another process started and that have not ended.
     pub fn started_by(parent: u32) -> Vec<Self> {
         let threads = fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();

@@ -36,7 +36,7 @@ pub struct ProcessLimits {
 /// Returns an error if the limits cannot be set, or if the standard output ends before the standard input.
 pub fn run(fonts_dir: Option<PathBuf>, limits: &ProcessLimits) -> io::Result<()> {
     #[cfg(target_os = "linux")]
-    linux::limit_this_process(limits.memory_mib)?;
+    linux::limit_this_process(limits)?;
     let printer = Printer::new(fonts_dir);
     if let Some(millis) = limits.processor_millis {
         // Loading the fonts and the library does not count.
@@ -87,26 +87,31 @@ mod linux {
     use std::fs;
     use std::io;
 
-    use rustix::process::{Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
+    use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
     use rustix::thread::set_no_new_privs;
+
+    use super::ProcessLimits;
 
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;
     /// The system ends this process first when memory runs out.
     const FIRST_TO_END: &str = "1000";
-    /// Requests of the server take precedence over printing.
+    /// How much lower the priority is than that of the server. Its requests take precedence over printing.
     const NICE: i32 = 10;
 
     /// Limits the memory of this process, takes away its chance to get more rights, and makes it the first to wait for a
     /// processor and the first to end when memory runs out.
-    pub(super) fn limit_this_process(memory_mib: u32) -> io::Result<()> {
-        let size = address_space()?.saturating_add(u64::from(memory_mib) * MIB);
+    pub(super) fn limit_this_process(limits: &ProcessLimits) -> io::Result<()> {
+        let size = address_space()?.saturating_add(u64::from(limits.memory_mib) * MIB);
         let most = getrlimit(Resource::As).maximum.map_or(size, |maximum| maximum.min(size));
         setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
         // A process that exceeds its memory aborts, and the image of its memory would have data of customers.
         setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
         set_no_new_privs(true)?;
-        setpriority_process(None, NICE)?;
+        // With a limit of processor time, waiting for a processor would only delay the end.
+        if limits.processor_millis.is_none() {
+            nice(NICE)?;
+        }
         // A sandbox may have no such file. Then the process isn't the first to end.
         let _ = fs::write("/proc/self/oom_score_adj", FIRST_TO_END);
         Ok(())
