@@ -39,7 +39,7 @@ pub(crate) fn plans_of(ask: impl FnOnce(&mut Transaction<'_>)) -> Vec<Plan> {
             log.lock().expect("no thread has panicked").push(query.to_string());
         }
     });
-    ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection), &database.terms, None));
+    ask(&mut Transaction::new(Connection::Sqlite(&mut link.connection), &database.cache, None));
     let asked = std::mem::take(&mut *asked.lock().expect("no thread has panicked"));
     let plan_of = |query: String| {
         let statement = query.split("-- binds").next().expect("the statement").to_owned();
