@@ -187,7 +187,8 @@ mod tests {
         let at_once = || tokio::time::timeout(Duration::ZERO, readiness.check());
         assert_eq!(at_once().await, Ok(Err(NotReady::Unusable)));
         assert!(readiness.requests.lock().is_requested, "the next check is requested");
-        sender.send_replace(CheckResult { number: 2, outcome: Ok(()), ..failed });
+        assert_eq!(readiness.requests.begin(), Some(1));
+        sender.send_replace(CheckResult { outcome: Ok(()), ..failed });
         assert!(at_once().await.is_err(), "a probe after a successful check waits for the next one");
     }
 

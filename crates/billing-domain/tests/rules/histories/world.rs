@@ -230,13 +230,14 @@ impl World {
         self.settle(entries)?.map_err(|refusal| format!("an account refused: {refusal:?}"))
     }
 
-    /// Checks that the lines of usage on a child or an adjustment have the days of the period in force (billing rules 2).
+    /// Checks that the lines of usage on a child or an adjustment have the days of the period in force (billing rules 2). A line
+    /// without usage, such as a correction by an edit, has the days that it gives back or adds.
     fn check_days(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
         if matches!(document.head.purpose, Purpose::Regular(_)) {
             return Ok(());
         }
         for (no, line) in content.products.iter().flat_map(|it| it.lines.iter().map(|line| (it.product_no.0, line))) {
-            let period = self.model.product(no).period_at(line.period_start).filter(|_| line.usage.is_some());
+            let period = self.model.product(no).period_at(line.period_start).filter(|_| line.usage.as_ref().is_some_and(|usage| !usage.quantity.is_zero()));
             let days = (line.service_period.start(), line.service_period.end());
             if period.is_some_and(|period| days != (period.start, period.end)) {
                 return Err(format!("{} has the days {days:?} of {line:?}", self.told(document)));
