@@ -526,11 +526,10 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
 fn signed_price(r: &mut Random) -> SignedPrice {
     let price = price(r).cast_signed();
     // Negative prices are mostly small, so that they do not exceed the billed amount.
-    match r.percent(40) {
-        true if price >= FINE.cast_signed() => -price,
-        true => -price / *r.pick(&[1, 10, 100]),
-        false => price,
+    if !r.percent(40) {
+        return price;
     }
+    if price >= FINE.cast_signed() { -price } else { -price / *r.pick(&[1, 10, 100]) }
 }
 
 fn charged(r: &mut Random) -> Step {
