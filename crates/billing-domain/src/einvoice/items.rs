@@ -7,7 +7,7 @@ use super::explanation::explain;
 use super::sums::category_of;
 use crate::calendar::Period;
 use crate::codes::UnitCode;
-use crate::decimal::{exact_add, exact_mul};
+use crate::decimal::WideDecimal;
 use crate::document::calculation::LineCalculation;
 use crate::document::lines::DocumentLine;
 use crate::document::totals::{BilledProduct, DocumentContent};
@@ -16,8 +16,12 @@ use crate::party::legal::EInvoiceProfile;
 
 /// The reason code of a discount in UNTDID 5189.
 const DISCOUNT: &str = "95";
-/// How far the amount of a discount may differ from its percentage, in hundredths (PEPPOL-EN16931-R040).
-const DISCOUNT_SLACK: Decimal = Decimal::TWO;
+/// How far an amount may differ from the factors that give it: a line's from quantity and price (PEPPOL-EN16931-R120), and a discount's
+/// from its percentage (PEPPOL-EN16931-R040).
+const SLACK: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
+
+/// One percent.
+const PERCENT: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 /// Returns the lines in the order of the document.
 pub(super) fn lines(content: &DocumentContent) -> Vec<InvoiceLine> {
@@ -48,8 +52,9 @@ fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine) -> 
     }
 }
 
-/// Returns the quantity and the price of a line if their product, rounded once, is the line's amount. A negative price becomes a
-/// negative quantity, because a price is never below zero (BR-27).
+/// Returns the quantity and the price of a line if their product, rounded once, is the line's amount and the product itself is near it:
+/// 60.5 × 0.5 is 30 in a currency without decimals, but 30.25 isn't near 30. A negative price becomes a negative quantity, because a
+/// price is never below zero (BR-27).
 fn quantity_and_price(line: &DocumentLine) -> Option<(Decimal, Decimal)> {
     let of_usage = line.usage.as_ref().and_then(|usage| Some((usage.quantity, usage.unit_price?.as_decimal())));
     let of_charge = line.charge.as_ref().map(|charge| (charge.quantity.as_decimal(), charge.unit_price.as_decimal()));
@@ -58,8 +63,10 @@ fn quantity_and_price(line: &DocumentLine) -> Option<(Decimal, Decimal)> {
     };
     let calculated = line.calculation.as_deref().and_then(of_calculation);
     let gives_amount = |(quantity, price): &(Decimal, Decimal)| {
-        let product = exact_mul(*quantity, *price).and_then(|product| Money::round(product, line.amount.currency()));
-        product == Ok(line.amount)
+        let product = WideDecimal::from(*quantity).times(*price);
+        product.is_ok_and(|product| {
+            Money::round(product, line.amount.currency()) == Ok(line.amount) && is_near(product, line.amount)
+        })
     };
     let found = [of_usage, of_charge, calculated].into_iter().flatten().find(gives_amount);
     found.map(|(quantity, price)| if price < Decimal::ZERO { (-quantity, -price) } else { (quantity, price) })
@@ -82,10 +89,15 @@ pub(super) fn allowances(content: &DocumentContent) -> Vec<Allowance> {
 /// Returns the base and the percentage of a discount if they give its amount.
 fn percentage_of(product: &BilledProduct) -> Option<(Money, Percentage)> {
     let BilledProduct { sub_total, discount, rates, .. } = product;
-    let expected = exact_mul(sub_total.to_decimal(), rates.discount.as_decimal()).ok()?;
-    let billed = exact_mul(discount.to_decimal(), Decimal::ONE_HUNDRED).ok()?;
-    let difference = exact_add(expected, -billed).ok()?;
-    (difference.abs() <= DISCOUNT_SLACK).then_some((*sub_total, rates.discount))
+    let expected =
+        WideDecimal::from(*sub_total).times(rates.discount.as_decimal()).and_then(|hundredths| hundredths.times(PERCENT));
+    expected.is_ok_and(|expected| is_near(expected, *discount)).then_some((*sub_total, rates.discount))
+}
+
+/// Returns whether an exact product is as near an amount as the rules of Peppol require.
+fn is_near(product: WideDecimal, amount: Money) -> bool {
+    let bound = |slack| WideDecimal::from(amount).plus(slack);
+    bound(-SLACK).is_ok_and(|low| low <= product) && bound(SLACK).is_ok_and(|high| product <= high)
 }
 
 /// Returns the period of the document. Peppol and XRechnung require that it contains the periods of all lines, which usage billed in

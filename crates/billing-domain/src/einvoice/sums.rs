@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 
 use super::EInvoiceError;
 use super::business_terms::{TaxSubtotal, filled};
-use crate::decimal::{exact_add, exact_mul};
+use crate::decimal::WideDecimal;
 use crate::document::totals::{DocumentContent, Tax};
 use crate::money::{Currency, Money, MoneyError, Percentage};
 use crate::party::legal::EInvoiceProfile;
@@ -79,15 +79,16 @@ pub(super) fn tax_breakdown(profile: EInvoiceProfile, content: &DocumentContent)
         }
     }
     for (rate, entry) in &entries {
-        if !is_near(entry.base, *rate, entry.tax)? {
-            let reason = format!(
-                "the tax of {} at {} % on {} differs from the rate by 1.00 or more, which BR-CO-17 refuses: a document's tax is \
-                 rounded over its family",
-                entry.tax,
-                rate.as_decimal().normalize(),
-                entry.base
-            );
-            return Err(EInvoiceError::unavailable(reason));
+        let (tax, base) = (entry.tax, entry.base);
+        let of_rate = || format!("the tax of {tax} at {} % on {base}", rate.as_decimal().normalize());
+        if !is_near(base, *rate, tax)? {
+            let reason =
+                "differs from the rate by 1.00 or more, which BR-CO-17 refuses: a document's tax is rounded over its family";
+            return Err(EInvoiceError::unavailable(format!("{} {reason}", of_rate())));
+        }
+        if rounds_to_zero(rate.as_decimal()) && !rounds_to_zero(tax.to_decimal()) {
+            let reason = "is 0.50 or more, which BR-CO-17 refuses at a rate below 0.5 %, because the rule rounds the rate to 0 %";
+            return Err(EInvoiceError::unavailable(format!("{} {reason}", of_rate())));
         }
     }
     Ok(entries.into_iter().map(|(_, entry)| entry).collect())
@@ -103,19 +104,18 @@ fn joined(words: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     (!distinct.is_empty()).then(|| distinct.join("; "))
 }
 
-/// Returns whether a tax differs from its rate by less than 1.00, as the rules BR-CO-17 and BR-S-09 require. They round the rate, so
-/// a rate below 0.5 allows no tax.
-fn is_near(base: Money, rate: Percentage, tax: Money) -> Result<bool, EInvoiceError> {
-    if rate.as_decimal() < Decimal::new(5, 1) {
-        return Ok(tax.minor() == 0);
-    }
-    let out_of_range = |error| EInvoiceError::from(MoneyError::OutOfRange(error));
-    let expected = exact_mul(base.to_decimal().abs(), rate.as_decimal()).map_err(out_of_range)?;
-    let billed = exact_mul(tax.to_decimal().abs(), Decimal::ONE_HUNDRED).map_err(out_of_range)?;
+/// Returns whether a number is 0 in whole units, to which the rule BR-CO-17 rounds rates and taxes.
+fn rounds_to_zero(number: Decimal) -> bool {
+    number.abs() < Decimal::new(5, 1)
+}
+
+/// Returns whether a tax differs from its rate by less than 1.00, as the rules BR-CO-17 and BR-S-09 require.
+fn is_near(base: Money, rate: Percentage, tax: Money) -> Result<bool, MoneyError> {
+    let of = |amount: Money, factor: Decimal| WideDecimal::from(amount.to_decimal().abs()).times(factor);
+    let (expected, billed) = (of(base, rate.as_decimal())?, of(tax, Decimal::ONE_HUNDRED)?);
     // Both are in hundredths. The rules round the expected tax to whole hundredths, so the limits lie half a hundredth lower.
     let limit = Decimal::new(995, 1);
-    let (low, high) = (exact_add(billed, -limit).map_err(out_of_range)?, exact_add(billed, limit).map_err(out_of_range)?);
-    Ok(low <= expected && expected < high)
+    Ok(billed.plus(-limit)? <= expected && expected < billed.plus(limit)?)
 }
 
 #[cfg(test)]
@@ -134,8 +134,9 @@ mod tests {
             (10_000, "19", 1800, false),
             (-10_000, "19", -1900, true),
             (1, "19", 0, true),
-            (1_000_000, "0.4", 0, true),
-            (1_000, "0.4", 4, false),
+            (1_000_000, "0.4", 0, false),
+            (1_000, "0.4", 4, true),
+            (3_333, "0.25", 8, true),
             (1_000, "0.5", 5, true),
             (0, "0", 0, true),
         ] {

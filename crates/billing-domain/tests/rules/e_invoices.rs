@@ -385,11 +385,34 @@ fn a_document_that_the_standard_cannot_express_says_so() {
     assert!(reason(&dinars).contains("BR-DEC"), "{}", reason(&dinars));
     let yen = bill(terms("2026-01-01", "2026-12-31").currency("JPY").fixed("fee", "1000").tax("10"));
     assert_eq!(sums(&written(yen.document("UB-INV-1"))), ["1000", "0", "1000", "100", "1100"]);
-    let tiny = bill(terms("2026-01-01", "2026-12-31").fixed("fee", "49.00").tax("0.4"));
-    assert!(reason(&tiny).contains("BR-CO-17"), "{}", reason(&tiny));
+    // The standard rounds the rate to 0 %: it accepts 8 cents, and 4.00 is not 0.
+    let fee = |fee: &'static str, tax: &'static str| bill(terms("2026-01-01", "2026-12-31").fixed("fee", fee).tax(tax));
+    assert_eq!(taxes(&written(fee("33.33", "0.25").document("UB-INV-1"))), ["S 33.33 0.08"]);
+    let low = reason(&fee("1000.00", "0.4"));
+    assert!(low.contains("BR-CO-17") && low.contains("4.00 EUR at 0.4 %") && low.contains("0.50 or more"), "{low}");
     let none = changed(|buyer| buyer.e_invoice_profile = Some(EInvoiceProfile::None), |_| {});
     let none = none.contract(plan().tax("19")).until("2026-02-05").expect("a simulation");
     assert!(reason(&none).contains("NONE"), "{}", reason(&none));
+}
+
+/// 60.5 × 0.5 is 30.25, which is 30 in a currency without decimals. A quantity and a price beside the amount must give it within 0.02
+/// (PEPPOL-EN16931-R120).
+#[test]
+fn a_quantity_and_a_price_are_shown_where_their_product_is_near_the_amount() {
+    let line = |currency: &str, quantity: &str, price: &str| {
+        let terms = terms("2026-01-01", "2026-01-31").currency(currency).usage("calls", per_unit(price)).tax("19");
+        let bill = complete().contract(terms).event("2026-01-20", "calls", quantity).until("2026-02-05").expect("a simulation");
+        let line = written(bill.document("UB-INV-1")).lines.remove(0);
+        (line.quantity.to_string(), line.unit_price.to_string(), line.description.unwrap_or_default())
+    };
+    let shown = |quantity: &str, price: &str, text: &str| (quantity.to_owned(), price.to_owned(), text.to_owned());
+    for currency in ["ISK", "JPY"] {
+        assert_eq!(line(currency, "60.5", "0.5"), shown("1", "30", "60.5: 60.5 × 0.5"));
+        assert_eq!(line(currency, "60", "0.5"), shown("60", "0.5", ""));
+        assert_eq!(line(currency, "60.02", "1"), shown("60.02", "1", ""), "0.02 is near");
+    }
+    assert_eq!(line("EUR", "12345", "0.0025"), shown("12345", "0.0025", ""));
+    assert_eq!(line("EUR", "900000000.123456789", "0.083333333333").0, "900000000.123456789");
 }
 
 #[test]
