@@ -153,6 +153,13 @@ shown!(OneLine, Prose);
 
 from_str!(OneLine: TextError, Prose: TextError);
 
+/// Returns an identifier as registers write it: without spaces, dots and hyphens, in capital letters. People type and copy it with
+/// them.
+pub(crate) fn compact(identifier: &str) -> String {
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '.' | '-');
+    identifier.chars().filter(|c| !is_separator(*c)).map(|c| c.to_ascii_uppercase()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

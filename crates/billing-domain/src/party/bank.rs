@@ -3,7 +3,7 @@
 use crate::calendar::Timestamp;
 use crate::codes::{CountryCode, FormError};
 use crate::refs::BankAccountRef;
-use crate::text::OneLine;
+use crate::text::{OneLine, compact};
 use crate::violation::Violations;
 
 /// The maximum length of an IBAN in characters.
@@ -68,13 +68,13 @@ impl BankAccountProfile {
 pub struct Iban(Box<str>);
 
 impl Iban {
-    /// Parses an IBAN. Spaces are removed.
+    /// Parses an IBAN. Spaces, dots and hyphens are removed, and letters become capital letters.
     ///
     /// # Errors
     /// Returns a [`FormError`] with the code `invalid_iban`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_iban", remedy));
-        let number: String = text.chars().filter(|c| *c != ' ').collect();
+        let number = compact(text);
         let form = "must be a country, two check digits and up to 30 characters of A-Z 0-9, such as DE89370400440532013000";
         let fits = number.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         if !fits || !(15..=MAX_IBAN_CHARS).contains(&number.len()) {
@@ -109,18 +109,19 @@ from_str!(Iban: FormError);
 pub struct Bic(Box<str>);
 
 impl Bic {
-    /// Parses a BIC of 8 or 11 characters.
+    /// Parses a BIC of 8 or 11 characters. Spaces, dots and hyphens are removed, and letters become capital letters.
     ///
     /// # Errors
     /// Returns a [`FormError`] with the code `invalid_bic`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
-        let bytes = text.as_bytes();
+        let code = compact(text);
+        let bytes = code.as_bytes();
         let alphanumeric = |bytes: &[u8]| bytes.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         let fits = matches!(bytes.len(), 8 | 11)
             && alphanumeric(bytes)
-            && text.get(4..6).is_some_and(|country| CountryCode::parse(country).is_ok() || country == "XK");
+            && code.get(4..6).is_some_and(|country| CountryCode::parse(country).is_ok() || country == "XK");
         let remedy = "must be 8 or 11 characters of A-Z 0-9 with a country at the fifth, such as DEUTDEFF";
-        if fits { Ok(Self(text.into())) } else { Err(FormError::new("invalid_bic", remedy)) }
+        if fits { Ok(Self(code.into())) } else { Err(FormError::new("invalid_bic", remedy)) }
     }
 
     /// Returns the code as text.
@@ -136,12 +137,13 @@ from_str!(Bic: FormError);
 pub struct RoutingNumber(Box<str>);
 
 impl RoutingNumber {
-    /// Parses a routing number.
+    /// Parses a routing number. Spaces, dots and hyphens are removed.
     ///
     /// # Errors
     /// Returns a [`FormError`] with the code `invalid_routing_number`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_routing_number", remedy));
+        let text = compact(text);
         if text.len() != ROUTING_WEIGHTS.len() || !text.bytes().all(|b| b.is_ascii_digit()) {
             return invalid("must be nine digits, such as 021000021");
         }
@@ -176,14 +178,15 @@ mod tests {
         for good in good {
             assert_eq!(Iban::parse(good).expect(good).as_str(), good);
         }
-        assert_eq!(Iban::parse("DE89 3704 0044 0532 0130 00").expect("spaces").as_str(), "DE89370400440532013000");
+        for typed in ["DE89 3704 0044 0532 0130 00", "de89-3704-0044-0532-0130-00", "DE89\u{a0}3704 0044.0532.0130.00"] {
+            assert_eq!(Iban::parse(typed).expect(typed).as_str(), "DE89370400440532013000");
+        }
         let bad = [
             "",
             "DE",
             "DE88370400440532013000",
             "DE89370400440532013001",
             "DE89370400440532031000",
-            "de89370400440532013000",
             "XX89370400440532013000",
             "DEAA370400440532013000",
             "DE89-3704",
@@ -201,7 +204,8 @@ mod tests {
         for good in ["DEUTDEFF", "DEUTDEFF500", "BNPAFRPPXXX", "CHASUS33"] {
             assert_eq!(Bic::parse(good).expect(good).as_str(), good);
         }
-        for bad in ["", "DEUTDEF", "DEUTDEFF5", "DEUTXXFF", "deutdeff", "DEUT-EFF", "DEUTÄFFF"] {
+        assert_eq!(Bic::parse("deut de ff-500").expect("as typed").as_str(), "DEUTDEFF500");
+        for bad in ["", "DEUTDEF", "DEUTDEFF5", "DEUTXXFF", "DEUT-EFF", "DEUTÄFFF"] {
             assert_eq!(Bic::parse(bad).expect_err(bad).code, "invalid_bic", "{bad}");
         }
     }
@@ -211,6 +215,7 @@ mod tests {
         for good in ["021000021", "011401533", "111000025"] {
             assert_eq!(RoutingNumber::parse(good).expect(good).as_str(), good);
         }
+        assert_eq!(RoutingNumber::parse("0210-0002 1").expect("as typed").as_str(), "021000021");
         for bad in ["", "02100002", "021000022", "012000021", "02100002a", "000000000", "0210000210"] {
             assert_eq!(RoutingNumber::parse(bad).expect_err(bad).code, "invalid_routing_number", "{bad}");
         }

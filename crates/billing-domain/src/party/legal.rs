@@ -3,7 +3,7 @@
 use super::appearance::{AccentColor, Footer, Logo};
 use crate::codes::{AddressScheme, CountryCode, FormError, IdentifierScheme, NoteSubject};
 use crate::money::Currency;
-use crate::text::{OneLine, Prose};
+use crate::text::{OneLine, Prose, compact};
 use crate::violation::Violations;
 
 /// The maximum length of a buyer reference in characters.
@@ -24,31 +24,33 @@ pub struct LegalProfile {
     pub language: Option<Language>,
 }
 
-/// A VAT number: a country prefix and 2 to 13 characters of `A–Z 0–9 + *`.
+/// A VAT number: a country prefix and 2 to 14 characters of `A–Z 0–9 + *`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VatId(Box<str>);
 
 impl VatId {
     /// Parses a VAT number. The prefix is `EL` for Greece, `XI` for Northern Ireland, and the country code for any other country.
+    /// Spaces, dots and hyphens are removed, and letters become capital letters.
     ///
     /// # Errors
     /// Returns a [`FormError`] with the code `invalid_vat_id`.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         let invalid = |remedy| Err(FormError::new("invalid_vat_id", remedy));
-        let Some((prefix, rest)) = text.split_at_checked(2) else {
+        let number = compact(text);
+        let Some((prefix, rest)) = number.split_at_checked(2) else {
             return invalid("must begin with the prefix of a country, such as DE123456789");
         };
         if prefix == "GR" {
             return invalid("must begin with EL, the prefix of Greece");
         }
         if !matches!(prefix, "EL" | "XI") && CountryCode::parse(prefix).is_err() {
-            return invalid("must begin with the prefix of a country in two capital letters, such as DE123456789");
+            return invalid("must begin with the prefix of a country in two letters, such as DE123456789");
         }
         let fits = |c: u8| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, b'+' | b'*');
-        if !(2..=13).contains(&rest.len()) || !rest.bytes().all(fits) {
-            return invalid("must have 2 to 13 characters of A-Z 0-9 + * after the prefix of its country, and no spaces");
+        if !(2..=14).contains(&rest.len()) || !rest.bytes().all(fits) {
+            return invalid("must have 2 to 14 characters of A-Z 0-9 + * after the prefix of its country");
         }
-        Ok(Self(text.into()))
+        Ok(Self(number.into()))
     }
 
     /// Returns the number as text.
@@ -371,6 +373,15 @@ mod tests {
         {
             assert_eq!(VatId::parse(good).expect(good).as_str(), good);
         }
+        for (typed, number) in [
+            ("de 123 456 789", "DE123456789"),
+            ("FR 40 303 265 045", "FR40303265045"),
+            ("CHE-116.281.710 MWST", "CHE116281710MWST"),
+            ("nl\u{a0}1234.56.789.b.01", "NL123456789B01"),
+            ("DE12-34", "DE1234"),
+        ] {
+            assert_eq!(VatId::parse(typed).expect(typed).as_str(), number);
+        }
         let bad = [
             "",
             "D",
@@ -379,10 +390,10 @@ mod tests {
             "123456789",
             "GR123456789",
             "XX123456789",
-            "de123456789",
-            "DE 123456789",
-            "DE12345678901234",
-            "DE12-34",
+            "DE123456789012345",
+            "DE/123456789",
+            "DE 1",
+            " - . ",
             "ÄÖ123",
             "D€123",
         ];

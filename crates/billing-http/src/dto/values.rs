@@ -108,8 +108,9 @@ text_values! {
         |node| node.parsed(NumberPrefix::parse), as_str;
     /// A country code, ISO 3166-1 alpha-2.
     CountryCode as CountryCodeText: limited(2, 2, "^[A-Z]{2}$"), example "DE", |node| node.parsed(CountryCode::parse);
-    /// A VAT identification number with its country prefix (EL for Greece).
-    VatId as VatIdText: limited(4, 15, "^[A-Z]{2}[A-Z0-9+*]+$"), example "DE123456789",
+    /// A VAT identification number with its country prefix (EL for Greece). Spaces, dots and hyphens are removed, and letters become
+    /// capital letters.
+    VatId as VatIdText: limited(4, 64, "^[A-Za-z0-9+* .-]+$"), example "DE123456789",
         |node| node.parsed(VatId::parse), as_str;
     /// An identifier scheme of ISO/IEC 6523.
     IdentifierScheme as IdentifierSchemeCode: limited(4, 4, "^[0-9]{4}$"), example "0002",
@@ -136,13 +137,13 @@ text_values! {
     /// Text at the end of documents, at most 500 characters.
     Footer as FooterText: limited(1, MAX_FOOTER_CHARS, VISIBLE_LINES), example "Register court Bremen HRB 12345",
         |node| node.parsed(Footer::parse), as_str;
-    /// An international bank account number.
-    Iban as IbanText: limited(15, 64, "^[A-Z]{2}[0-9]{2}[A-Z0-9 ]+$"), example "DE89370400440532013000",
+    /// An international bank account number. Spaces, dots and hyphens are removed, and letters become capital letters.
+    Iban as IbanText: limited(15, 64, "^[A-Za-z0-9 .-]+$"), example "DE89370400440532013000",
         |node| node.parsed(Iban::parse), as_str;
-    /// A bank identifier code (ISO 9362).
-    Bic as BicText: limited(8, 11, "^[A-Z0-9]+$"), example "COBADEFFXXX", |node| node.parsed(Bic::parse), as_str;
-    /// A routing number of a United States bank: nine digits including a check digit.
-    RoutingNumber as RoutingNumberText: limited(9, 9, "^[0-9]{9}$"), example "021000021",
+    /// A bank identifier code (ISO 9362). Spaces, dots and hyphens are removed, and letters become capital letters.
+    Bic as BicText: limited(8, 64, "^[A-Za-z0-9 .-]+$"), example "COBADEFFXXX", |node| node.parsed(Bic::parse), as_str;
+    /// A routing number of a United States bank: nine digits including a check digit. Spaces, dots and hyphens are removed.
+    RoutingNumber as RoutingNumberText: limited(9, 64, "^[0-9 .-]+$"), example "021000021",
         |node| node.parsed(RoutingNumber::parse), as_str;
     /// An idempotency key of a request or an event.
     IdempotencyKey as KeyText: limited(1, MAX_KEY_CHARS, ONE_LINE), example "host-7/2026-01-20/81",
