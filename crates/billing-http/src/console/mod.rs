@@ -177,6 +177,9 @@ async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpRes
         [onboarding::START, "wait"] => onboarding::wait(visitor).await,
         ["csv", part] => csv::table(visitor, part).await,
         ["pick", part] => pick::objects(visitor, part).await,
+        // A problem with a file is a page, not the JSON of the API.
+        ["documents", reference, "pdf"] => visitor.answer("get_document_pdf", reference, "").await,
+        ["documents", reference, "xml"] => visitor.answer("get_document_xml", reference, "").await,
         [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
         _ => return None,
     })

@@ -103,8 +103,8 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
     let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let document_ref = JsonView(&document).at("document_ref").text();
-    let pdf = operations::named("get_document_pdf")?.url(&document_ref);
-    let xml = operations::named("get_document_xml")?.url(&document_ref);
+    let pdf = href(&["documents", &document_ref, "pdf"]);
+    let xml = href(&["documents", &document_ref, "xml"]);
     let usage = operations::named("report_document_usage")?.url(&document_ref);
     let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
     let body = billing_console::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
