@@ -101,14 +101,14 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     let (mut scene, contract_ref) = begin(database, &json!({}));
     let fields = json!({
         "quantity": 2.5, "unit": "h", "note": "two\nlines", "reason": "they asked", "product_pricing_ref": PLAN,
-        "bill_with": "USAGE", "discountable": true, "issue": true,
+        "bill_with": "USAGE", "discountable": true, "goods": true, "issue": true,
     });
     let made = try_record(&scene, &charge(&contract_ref, "2026-01-10", "200.001", &fields)).ok();
     let draft = books::numbered(&scene.client, "UB-INV-1");
     let expected = json!({
         "charge_ref": "setup", "contract_ref": contract_ref, "contract_number": "C-1", "customer_ref": catalog::ACME,
         "customer_name": "Acme Ltd", "product_pricing_ref": PLAN, "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
-        "currency": "EUR", "bill_with": "USAGE", "discountable": true, "note": "two\nlines", "reason": "they asked",
+        "currency": "EUR", "bill_with": "USAGE", "discountable": true, "goods": true, "note": "two\nlines", "reason": "they asked",
         "related_document_ref": draft["document_ref"], "related_document_numbers": "UB-INV-1", "document_state": "DRAFT",
         "created_at": "2026-01-05T12:00:00Z", "updated_at": "2026-01-05T12:00:00Z", "revision": 1,
         "history": [{

@@ -132,6 +132,8 @@ pub enum Charge {
         price: FixedPrice,
         /// The recurrence of the charge.
         recurrence: Recurrence,
+        /// Whether the line item is a good. Otherwise it is a service, as all usage is.
+        goods: bool,
     },
     /// A charge for the events of one usage product.
     Usage(UsageCharge),

@@ -44,6 +44,8 @@ pub struct Charge {
     pub bill_with: BillWith,
     /// Whether the product's discount applies.
     pub discountable: bool,
+    /// Whether the charge is for a good instead of a service.
+    pub goods: bool,
     /// A note on the charge, not shown on documents.
     pub note: Option<Prose>,
     /// The reason for the charge.
@@ -96,6 +98,8 @@ pub struct NewCharge {
     pub bill_with: BillWith,
     /// Whether the product's discount applies.
     pub discountable: bool,
+    /// Whether the charge is for a good instead of a service.
+    pub goods: bool,
     /// A note on the charge, not shown on documents.
     pub note: Option<Prose>,
     /// The reason for the charge.

@@ -25,7 +25,7 @@ const DATE_FORMAT: (&str, &str) = ("format", "102");
 pub(crate) fn write(terms: &BusinessTerms) -> io::Result<Vec<u8>> {
     Xml::document("rsm:CrossIndustryInvoice", &NAMESPACES, |xml| {
         xml.element("rsm:ExchangedDocumentContext", |xml| {
-            if let Some(process) = terms.process() {
+            if let Some(process) = terms.process {
                 xml.element("ram:BusinessProcessSpecifiedDocumentContextParameter", |xml| xml.text("ram:ID", process))?;
             }
             xml.element("ram:GuidelineSpecifiedDocumentContextParameter", |xml| xml.text("ram:ID", &terms.specification()))

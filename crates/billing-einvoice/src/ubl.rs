@@ -64,7 +64,7 @@ pub(crate) fn write(terms: &BusinessTerms) -> io::Result<Vec<u8>> {
 
 fn header(xml: &mut Xml, terms: &BusinessTerms, names: &Names) -> io::Result<()> {
     xml.text("cbc:CustomizationID", &terms.specification())?;
-    xml.optional("cbc:ProfileID", terms.process())?;
+    xml.optional("cbc:ProfileID", terms.process)?;
     xml.text("cbc:ID", &terms.number)?;
     xml.text("cbc:IssueDate", &terms.issue_date.to_string())?;
     // A credit note has no such element.

@@ -5,7 +5,7 @@ use billing_domain::calendar::Period;
 use billing_domain::codes::CountryCode;
 use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{CalculationStep, LineCalculation};
-use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails, SupplyCategory};
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
@@ -248,6 +248,15 @@ impl Writer<'_> {
             }
         }
         facts.push(Entry::narrow(words.service_period, &self.figures.period(head.period)?));
+        if let Some(supply) = self.paper.and_then(|paper| paper.supply) {
+            let [services, goods, both] = words.supplies;
+            let shown = match supply {
+                SupplyCategory::Services => services,
+                SupplyCategory::Goods => goods,
+                SupplyCategory::Mixed => both,
+            };
+            facts.push(Entry::narrow(words.supply, shown));
+        }
         if let Some(corrected) = self.paper.and_then(|paper| paper.corrects.as_ref()) {
             let mut shown = self.corrected(corrected)?;
             if let Some(last) = self.paper.and_then(|paper| paper.corrects_last.as_ref()) {

@@ -37,6 +37,9 @@ pub(crate) struct Translations {
     pub(crate) service_period: &'static str,
     pub(crate) po_number: &'static str,
     pub(crate) buyer_reference: &'static str,
+    pub(crate) supply: &'static str,
+    /// Services, goods, and both.
+    pub(crate) supplies: [&'static str; 3],
     /// The text before the number of the corrected document.
     pub(crate) corrects: &'static str,
     pub(crate) seller: &'static str,

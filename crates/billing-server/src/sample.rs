@@ -116,7 +116,8 @@ fn usage_product_profile(name: &str, unit: &str) -> CommandResult<UsageProductPr
 }
 
 pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineItem> {
-    let charge = Charge::Fixed { price: FixedPrice::Flat { amount: price(amount)? }, recurrence: Recurrence::EachPeriod };
+    let charge =
+        Charge::Fixed { price: FixedPrice::Flat { amount: price(amount)? }, recurrence: Recurrence::EachPeriod, goods: false };
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 

@@ -237,7 +237,7 @@ nested_rows! {
     ChargesOfContract: [
         PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",
         TEXT "s.quantity", TEXT "s.unit_price", PLAIN "s.unit", PLAIN "s.currency", PLAIN "s.bill_with", PLAIN "s.discountable",
-        PLAIN "s.note", PLAIN "s.reason", MICROS "s.recorded_at", PLAIN "s.revision", MICROS "s.revised_at",
+        PLAIN "s.goods", PLAIN "s.note", PLAIN "s.reason", MICROS "s.recorded_at", PLAIN "s.revision", MICROS "s.revised_at",
         PLAIN "s.revised_by", PLAIN "s.deleted"
     ]
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \

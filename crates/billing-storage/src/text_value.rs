@@ -13,6 +13,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::decimal::WideDecimal;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::files::FileForm;
+use billing_domain::document::legal_particulars::SupplyCategory;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
@@ -225,6 +226,9 @@ words! {
     EInvoiceProfile, "an e-invoice profile" {
         EInvoiceProfile::None = "NONE", EInvoiceProfile::En16931 = "EN16931", EInvoiceProfile::Xrechnung = "XRECHNUNG",
         EInvoiceProfile::Peppol = "PEPPOL", EInvoiceProfile::FacturX = "FACTUR_X",
+    }
+    SupplyCategory, "a category of supply" {
+        SupplyCategory::Services = "SERVICES", SupplyCategory::Goods = "GOODS", SupplyCategory::Mixed = "MIXED",
     }
     PaperSize, "a size of paper" { PaperSize::A4 = "A4", PaperSize::Letter = "LETTER" }
     EndReason, "a reason to end" { EndReason::Cancelled = "CANCELLED", EndReason::Removed = "REMOVED" }

@@ -256,6 +256,7 @@ impl Books {
             unit: None,
             bill_with: BillWith::Usage,
             discountable: false,
+            goods: false,
             note: None,
             reason: None,
         };

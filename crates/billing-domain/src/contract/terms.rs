@@ -307,6 +307,8 @@ pub enum SelectedCharge {
         recurrence: Recurrence,
         /// The agreed quantities by date.
         quantities: Quantities,
+        /// Whether the line item is a good.
+        goods: bool,
     },
     /// A charge for events.
     Usage(MeteredCharge),
@@ -345,6 +347,11 @@ impl SelectedLineItem {
     /// Returns whether the line item is billed once, in the first period that has it.
     pub const fn is_once(&self) -> bool {
         matches!(self.charge, SelectedCharge::Fixed { recurrence: Recurrence::Once, .. })
+    }
+
+    /// Returns whether the line item is a good. Usage is a service.
+    pub const fn is_goods(&self) -> bool {
+        matches!(self.charge, SelectedCharge::Fixed { goods: true, .. })
     }
 
     /// Applies the differences of a request. `listed` is the current line item of the pricing.
@@ -624,9 +631,12 @@ pub(super) fn select(
 /// Copies the current line item of the pricing.
 pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result<SelectedLineItem, UnknownUsageProduct> {
     let charge = match &item.charge {
-        Charge::Fixed { price, recurrence } => {
-            SelectedCharge::Fixed { price: price.clone(), recurrence: *recurrence, quantities: Quantities::default() }
-        }
+        Charge::Fixed { price, recurrence, goods } => SelectedCharge::Fixed {
+            price: price.clone(),
+            recurrence: *recurrence,
+            quantities: Quantities::default(),
+            goods: *goods,
+        },
         Charge::Usage(charge) => {
             let product = usage_products
                 .iter()

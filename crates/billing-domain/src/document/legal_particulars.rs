@@ -17,6 +17,8 @@ use crate::party::{Address, Customer, Entity};
 use crate::tax::{TaxInCurrency, mixes_untaxable};
 use crate::text::OneLine;
 
+/// The country whose sellers state what a document bills.
+const FRANCE: &str = "FR";
 /// The missing field of a document issued before legal particulars existed: all of them.
 const FORMAT: &str = "/format";
 
@@ -55,6 +57,29 @@ pub struct LegalParticulars {
     pub tax_in_currency: Option<TaxInCurrency>,
     /// The e-invoice profile: the customer's, else the entity's.
     pub e_invoice_profile: EInvoiceProfile,
+    /// What the document bills, if the seller is in France.
+    pub supply: Option<SupplyCategory>,
+}
+
+/// What a document bills: services, goods or both. French documents state it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SupplyCategory {
+    /// Only services.
+    Services,
+    /// Only goods.
+    Goods,
+    /// Services and goods.
+    Mixed,
+}
+
+impl SupplyCategory {
+    /// Returns the category of a document from whether each of its lines is a good; `None` without lines.
+    pub fn of(lines: impl IntoIterator<Item = bool>) -> Option<Self> {
+        lines.into_iter().fold(None, |category, is_goods| {
+            let of_line = if is_goods { Self::Goods } else { Self::Services };
+            Some(category.map_or(of_line, |category| if category == of_line { category } else { Self::Mixed }))
+        })
+    }
 }
 
 /// The data of a party in addition to its names.
@@ -96,6 +121,8 @@ pub struct LegalParticularsInput {
     pub corrects_last: Option<CorrectedDocument>,
     /// The taxes in the seller's tax currency.
     pub tax_in_currency: Option<TaxInCurrency>,
+    /// What the document bills. Only sellers in France state it.
+    pub supply: Option<SupplyCategory>,
 }
 
 impl PartyDetails {
@@ -135,6 +162,7 @@ impl LegalParticulars {
             corrects_last: facts.corrects_last,
             tax_in_currency: facts.tax_in_currency,
             e_invoice_profile: payer.e_invoice_profile.unwrap_or(paper.e_invoice.profile),
+            supply: facts.supply.filter(|_| country.is_some_and(|country| country.as_str() == FRANCE)),
         }
     }
 }

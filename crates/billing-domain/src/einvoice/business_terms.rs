@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 
 use crate::calendar::Period;
 use crate::codes::{CountryCode, ExemptionCode, IdentifierScheme, NoteSubject, UnitCode};
-use crate::document::legal_particulars::PartyDetails;
+use crate::document::legal_particulars::{PartyDetails, SupplyCategory};
 use crate::money::{Currency, Money, Percentage};
 use crate::party::Address;
 use crate::party::bank::BankAccountProfile;
@@ -29,6 +29,8 @@ pub struct BusinessTerms {
     pub issue_date: NaiveDate,
     /// BT-3.
     pub type_code: TypeCode,
+    /// BT-23.
+    pub process: Option<&'static str>,
     /// BT-5.
     pub currency: Currency,
     /// BT-6 and BT-111: the tax in the seller's tax currency.
@@ -63,6 +65,19 @@ pub struct BusinessTerms {
     pub taxes: Vec<TaxSubtotal>,
     /// BG-25.
     pub lines: Vec<InvoiceLine>,
+}
+
+/// Returns the business process (BT-23). XRechnung and Peppol have their own, and France requires what the document bills, and whether
+/// it is already paid.
+pub(super) const fn process(profile: EInvoiceProfile, supply: Option<SupplyCategory>, is_paid: bool) -> Option<&'static str> {
+    let [unpaid, paid] = match (profile, supply) {
+        (EInvoiceProfile::Xrechnung | EInvoiceProfile::Peppol, _) => return Some(BILLING),
+        (_, None) => return None,
+        (_, Some(SupplyCategory::Services)) => ["S1", "S2"],
+        (_, Some(SupplyCategory::Goods)) => ["B1", "B2"],
+        (_, Some(SupplyCategory::Mixed)) => ["M1", "M2"],
+    };
+    Some(if is_paid { paid } else { unpaid })
 }
 
 /// The type of an invoice in UNTDID 1001 (BT-3).
@@ -281,14 +296,6 @@ impl BusinessTerms {
             EInvoiceProfile::Xrechnung => format!("{EN16931}#compliant#urn:xeinkauf.de:kosit:xrechnung_3.0"),
             EInvoiceProfile::Peppol => format!("{EN16931}#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0"),
             EInvoiceProfile::None | EInvoiceProfile::En16931 | EInvoiceProfile::FacturX => EN16931.to_owned(),
-        }
-    }
-
-    /// Returns the business process (BT-23), which XRechnung and Peppol require.
-    pub const fn process(&self) -> Option<&'static str> {
-        match self.profile {
-            EInvoiceProfile::Xrechnung | EInvoiceProfile::Peppol => Some(BILLING),
-            EInvoiceProfile::None | EInvoiceProfile::En16931 | EInvoiceProfile::FacturX => None,
         }
     }
 }

@@ -170,6 +170,10 @@ pub fn terms(head: &DocumentHead, issued: &IssuedDocument) -> Result<BusinessTer
     let (words, currency) = (Wording::of(paper.language), head.currency);
     let is_credit = head.kind == DocumentKind::Credit;
     let is_owed = totals.due.minor() > 0;
+    let is_paid = !is_credit && totals.total.minor() > 0 && !is_owed;
+    let supply = paper.supply.filter(|_| matches!(profile, EInvoiceProfile::En16931 | EInvoiceProfile::FacturX));
+    // France requires the day of payment of a document that is paid when it is issued.
+    let paid_on = supply.filter(|_| is_paid).map(|_| issued.issue_date);
     Ok(BusinessTerms {
         profile,
         number: head.number.to_string(),
@@ -177,7 +181,8 @@ pub fn terms(head: &DocumentHead, issued: &IssuedDocument) -> Result<BusinessTer
         type_code: if is_credit { TypeCode::CreditNote } else { TypeCode::Invoice },
         currency,
         tax_total_in_currency: paper.tax_in_currency.as_ref().map(|tax| tax.total),
-        due_date: (is_owed && !is_credit).then_some(issued.due_date),
+        process: business_terms::process(profile, supply, is_paid),
+        due_date: (is_owed && !is_credit).then_some(issued.due_date).or(paid_on),
         buyer_reference: paper.buyer_reference.as_ref().and_then(|reference| filled(reference.as_str())),
         order_reference: issued.po_number.as_ref().and_then(|number| filled(number.as_str())),
         preceding: [&paper.corrects, &paper.corrects_last]

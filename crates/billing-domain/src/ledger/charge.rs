@@ -58,6 +58,7 @@ pub fn record(
         currency: period.terms.pricing.currency,
         bill_with: new.bill_with,
         discountable: new.discountable,
+        goods: new.goods,
         note: new.note,
         reason: new.reason,
         recorded_at: occasion.now,

@@ -227,6 +227,7 @@ pub struct ChargeTerms {
     pricing: Option<Given<PricingRef>>,
     bill_with: BillWith,
     discountable: bool,
+    goods: bool,
     pub(super) issue: bool,
 }
 
@@ -244,6 +245,7 @@ pub fn charge(
         pricing: None,
         bill_with: BillWith::Usage,
         discountable: false,
+        goods: false,
         issue: false,
     }
 }
@@ -277,6 +279,13 @@ impl ChargeTerms {
         self
     }
 
+    /// Makes the charge one for a good instead of a service.
+    #[must_use]
+    pub const fn goods(mut self) -> Self {
+        self.goods = true;
+        self
+    }
+
     /// Immediately issues the document that corrects an issued document.
     #[must_use]
     pub const fn issued_at_once(mut self) -> Self {
@@ -296,6 +305,7 @@ impl ChargeTerms {
             unit: None,
             bill_with: self.bill_with,
             discountable: self.discountable,
+            goods: self.goods,
             note: None,
             reason: None,
         })

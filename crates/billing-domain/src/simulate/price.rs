@@ -18,6 +18,7 @@ use crate::text::OneLine;
 pub struct Prices {
     model: Model,
     recurrence: Recurrence,
+    goods: bool,
     included: Option<Given<Quantity>>,
     prepaid: Option<Given<Quantity>>,
     minimum: Option<Given<Price>>,
@@ -95,6 +96,7 @@ impl Prices {
         Self {
             model,
             recurrence: Recurrence::EachPeriod,
+            goods: false,
             included: None,
             prepaid: None,
             minimum: None,
@@ -108,6 +110,13 @@ impl Prices {
     #[must_use]
     pub const fn once(mut self) -> Self {
         self.recurrence = Recurrence::Once;
+        self
+    }
+
+    /// Makes a fixed line item a good instead of a service.
+    #[must_use]
+    pub const fn goods(mut self) -> Self {
+        self.goods = true;
         self
     }
 
@@ -185,7 +194,7 @@ impl Prices {
         if kind == Kind::Fixed {
             let price = FixedPrice::of(model)
                 .ok_or_else(|| Refusal::field(&["price"], "out_of_range", "must not be PERCENTAGE of a fixed line item"))?;
-            return Ok((Charge::Fixed { price, recurrence: self.recurrence }, None));
+            return Ok((Charge::Fixed { price, recurrence: self.recurrence, goods: self.goods }, None));
         }
         let PriceModel::Metered(price) = model else {
             return Err(Refusal::field(&["price"], "out_of_range", "must not be FLAT of a usage line item"));

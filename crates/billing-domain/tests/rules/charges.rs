@@ -121,6 +121,7 @@ fn new(day: &str, unit_price: &str, bill_with: BillWith) -> NewCharge {
         unit: None,
         bill_with,
         discountable: false,
+        goods: false,
         note: None,
         reason: None,
     }

@@ -9,7 +9,7 @@ use billing_domain::party::legal::{
 };
 use billing_domain::party::{Address, CustomerProfile, EntityProfile, NetTerms, OnlinePaymentDetails};
 use billing_domain::simulate::{
-    Bill, CustomerChange, EntityChange, Prices, SimulatedDocument, Simulation, Terms, charge, customer, entity, graduated,
+    Bill, CustomerChange, EntityChange, Prices, SimulatedDocument, Simulation, Terms, charge, customer, entity, flat, graduated,
     package, per_unit, terms,
 };
 use billing_domain::tax::TaxCategory;
@@ -160,7 +160,7 @@ fn the_terms_of_an_invoice_and_of_its_corrections() {
     assert_eq!(invoice.due_date.map(|date| date.to_string()).as_deref(), Some("2026-02-15"));
     assert_eq!(invoice.payment_terms.as_deref(), Some("Payment due within 14 days"));
     assert!(invoice.preceding.is_empty());
-    assert_eq!((invoice.specification().as_str(), invoice.process()), ("urn:cen.eu:en16931:2017", None));
+    assert_eq!((invoice.specification().as_str(), invoice.process), ("urn:cen.eu:en16931:2017", None));
     assert_eq!(
         (invoice.seller.party.name.as_str(), invoice.seller.party.vat_id.as_deref()),
         ("Seller GmbH", Some("DE123456789"))
@@ -393,6 +393,52 @@ fn a_document_that_the_standard_cannot_express_says_so() {
     let none = changed(|buyer| buyer.e_invoice_profile = Some(EInvoiceProfile::None), |_| {});
     let none = none.contract(plan().tax("19")).until("2026-02-05").expect("a simulation");
     assert!(reason(&none).contains("NONE"), "{}", reason(&none));
+}
+
+/// France requires whether a document bills services, goods or both, and whether it is paid when it is issued.
+#[test]
+fn a_french_seller_states_what_is_billed_and_whether_it_is_paid() {
+    let sold_in = |country: &'static str, profile: EInvoiceProfile| {
+        changed(
+            move |buyer| {
+                buyer.e_invoice_profile = Some(profile);
+                buyer.buyer_reference = BuyerReference::parse("1").ok();
+            },
+            move |seller| seller.address = Some(address(country)),
+        )
+    };
+    let french = || sold_in("FR", EInvoiceProfile::En16931);
+    let year = || terms("2026-01-01", "2026-12-31").tax("20");
+    let goods = || year().fixed("router", flat("49").goods());
+    let stated = |simulation: Simulation, number: &str| {
+        let terms = written(simulation.until("2026-03-05").expect("a simulation").document(number));
+        (terms.process.unwrap_or("-"), terms.due_date.map(|date| date.to_string()).unwrap_or_default())
+    };
+    let shown = |process, due: &str| (process, due.to_owned());
+    let february = |process| shown(process, "2026-02-01");
+    assert_eq!(stated(french().contract(year().fixed("fee", "49")), "UB-INV-1"), february("S1"));
+    assert_eq!(stated(french().contract(goods()), "UB-INV-1"), february("B1"));
+    assert_eq!(stated(french().contract(goods().fixed("fee", "49")), "UB-INV-1"), february("M1"));
+    let with_charge = |of_goods: bool| {
+        let of_charge = charge("cable", "2026-01-20", "5");
+        let of_charge = if of_goods { of_charge.goods() } else { of_charge };
+        french().contract(goods()).on("2026-01-20").charge(of_charge)
+    };
+    assert_eq!(stated(with_charge(true), "UB-INV-1"), february("B1"));
+    assert_eq!(stated(with_charge(false), "UB-INV-1"), february("M1"));
+    // A credit is paid by the seller, whatever was settled.
+    let credited =
+        french().contract(goods()).on("2026-02-10").charge(charge("back", "2026-01-20", "-49").goods().issued_at_once());
+    assert_eq!(stated(credited, "UB-CRD-1"), shown("B1", ""));
+    // The surplus of January's payment pays February's document: 58.80 each.
+    let paid = french().contract(goods()).on("2026-02-10").overpay("UB-INV-1", "200");
+    assert_eq!(stated(paid.clone(), "UB-INV-1"), february("B1"), "a later payment changes nothing");
+    assert_eq!(stated(paid, "UB-INV-2"), shown("B2", "2026-03-01"));
+    // Only the profiles of the standard itself have the French codes, and only French sellers state them.
+    assert_eq!(stated(sold_in("FR", EInvoiceProfile::FacturX).contract(goods()), "UB-INV-1"), february("B1"));
+    let peppol = "urn:fdc:peppol.eu:2017:poacc:billing:01:1.0";
+    assert_eq!(stated(sold_in("FR", EInvoiceProfile::Peppol).contract(goods()), "UB-INV-1"), february(peppol));
+    assert_eq!(stated(sold_in("DE", EInvoiceProfile::En16931).contract(goods()), "UB-INV-1"), february("-"));
 }
 
 /// 60.5 × 0.5 is 30.25, which is 30 in a currency without decimals. A quantity and a price beside the amount must give it within 0.02

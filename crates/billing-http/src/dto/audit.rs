@@ -144,6 +144,8 @@ answer! {
         bill_with: BillWithWord = charge.bill_with,
         /// Whether the product's discount applies.
         discountable: bool = charge.discountable,
+        /// Whether the charge is for a good instead of a service.
+        goods: bool = charge.goods,
         /// Note, not shown on documents.
         note: Option<ProseText> = charge.note.as_ref(),
         /// Reason for the charge.

@@ -36,6 +36,8 @@ fields! {
         bill_with: BillWith = BillWith::Usage,
         /// Whether the product's discount applies. Default: false.
         discountable: bool = false,
+        /// Whether the charge is for a good instead of a service. French documents state it. Default: false.
+        goods: bool = false,
         /// Note, not shown on documents.
         note: Option<Prose>,
         /// Reason for the charge.
@@ -131,6 +133,8 @@ answer! {
         bill_with: BillWithWord = charge.bill_with,
         /// Whether the product's discount applies.
         discountable: bool = charge.discountable,
+        /// Whether the charge is for a good instead of a service.
+        goods: bool = charge.goods,
         /// Note, not shown on documents.
         note: Option<ProseText> = charge.note.as_ref(),
         /// Reason for the charge.

@@ -123,6 +123,8 @@ answer! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         quantities: Vec<QuantityStepJson> = quantities,
+        /// True for a good; omitted for a service.
+        @omitted goods: Option<bool> = item.is_goods().then_some(true),
         /// Quantity subtracted from a period's usage before it is priced; USAGE only.
         @omitted included_quantity: Option<ExactNumber> = usage.map(|usage| usage.included_quantity),
         /// Quantity billed in advance; USAGE only.

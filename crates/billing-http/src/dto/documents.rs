@@ -14,7 +14,9 @@ use super::calculations::{
     PreviouslyBilledJson, ProrationJson, UnissuedAmountJson, excluded_of, quantities_of, tiers_of, unit_price_of,
 };
 use super::declare::answer;
-use super::enums::{DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, TaxCategoryWord};
+use super::enums::{
+    DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, SupplyCategoryWord, TaxCategoryWord,
+};
 use super::legal::{
     ContactJson, CorrectedDocumentJson, ElectronicAddressJson, LegalNoteJson, RegistrationJson, TaxInCurrencyJson,
 };
@@ -148,6 +150,8 @@ answer! {
         /// Taxes in the entity's tax currency, if it differs from the document's currency; null for a draft without a
         /// known exchange rate.
         tax_in_currency: Option<TaxInCurrencyJson> = paper.and_then(|paper| paper.tax_in_currency.as_ref()),
+        /// Whether the document bills services, goods or both; omitted unless the entity is in France.
+        @omitted supply: Option<SupplyCategoryWord> = paper.and_then(|paper| paper.supply),
         /// Name of the tax on the document.
         tax_label: Option<LineText> = paper.map(|paper| &paper.tax_label),
         /// Legal notes required by the entity's jurisdiction.

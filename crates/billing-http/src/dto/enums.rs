@@ -9,6 +9,7 @@ use billing_domain::catalog::{Aggregation, Recurrence};
 use billing_domain::contract::ContractState;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::document::legal_particulars::SupplyCategory;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::einvoice::Syntax;
@@ -180,6 +181,9 @@ readable_words! {
 
     /// When a fixed line item is charged.
     RecurrenceWord is Recurrence { "EACH_PERIOD" = EachPeriod, "ONCE" = Once }
+
+    /// What a document bills.
+    SupplyCategoryWord is SupplyCategory { "SERVICES" = Services, "GOODS" = Goods, "MIXED" = Mixed }
 
     /// Whether a line item is fixed or priced by usage.
     ChargeKindWord is ChargeKind { "FIXED" = Fixed, "USAGE" = Usage }

@@ -78,6 +78,8 @@ object! {
         kind: ChargeKind,
         /// When a FIXED line item is charged. Default: EACH_PERIOD.
         recurrence: Option<Recurrence>,
+        /// Whether a FIXED line item is a good instead of a service. French documents state it. Default: false.
+        goods: Option<bool>,
         /// Usage product whose events are priced; required for USAGE.
         usage_product_ref: Option<UsageProductRef>,
         /// Price. FIXED line items accept any model except PERCENTAGE, USAGE line items any except FLAT.
@@ -96,7 +98,7 @@ object! {
             if fields.says("kind", "FIXED") {
                 fields.none_of(&OF_USAGE, "must be omitted, because only line items of kind USAGE have it");
             } else if fields.says("kind", "USAGE") {
-                fields.none_of(&["recurrence"], "must be omitted, because only line items of kind FIXED have it");
+                fields.none_of(&["recurrence", "goods"], "must be omitted, because only line items of kind FIXED have it");
                 if !fields.has("usage_product_ref") {
                     fields.refuse::<()>("usage_product_ref", "required", "must be given");
                 }
@@ -152,7 +154,8 @@ impl ChargeKind {
 impl ItemFields {
     fn fixed(self) -> Option<Charge> {
         let price = FixedPrice::of(self.price)?;
-        Some(Charge::Fixed { price, recurrence: self.recurrence.unwrap_or_default() })
+        let (recurrence, goods) = (self.recurrence.unwrap_or_default(), self.goods.unwrap_or(false));
+        Some(Charge::Fixed { price, recurrence, goods })
     }
 
     fn usage(self) -> Option<Charge> {
@@ -190,9 +193,9 @@ answer! {
 answer! {
     /// A line item of a pricing.
     LineItemJson of item: LineItem {
-        let (kind, recurrence, usage) = match &item.charge {
-            Charge::Fixed { recurrence, .. } => (ChargeKind::Fixed, Some(*recurrence), None),
-            Charge::Usage(usage) => (ChargeKind::Usage, None, Some(usage)),
+        let (kind, recurrence, is_goods, usage) = match &item.charge {
+            Charge::Fixed { recurrence, goods, .. } => (ChargeKind::Fixed, Some(*recurrence), *goods, None),
+            Charge::Usage(usage) => (ChargeKind::Usage, None, false, Some(usage)),
         };
         /// Identifier, unique in the pricing.
         line_item_id: NamedRef = &item.id,
@@ -202,6 +205,8 @@ answer! {
         kind: ChargeKindWord = kind,
         /// When a FIXED line item is charged; null for USAGE.
         recurrence: Option<RecurrenceWord> = recurrence,
+        /// True for a good; omitted for a service.
+        @omitted goods: Option<bool> = is_goods.then_some(true),
         /// Usage product whose events are priced; null for FIXED.
         usage_product_ref: Option<NamedRef> = usage.map(|usage| &usage.usage_product_ref),
         /// Price.

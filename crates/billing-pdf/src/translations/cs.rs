@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Období plnění",
     po_number: "Číslo objednávky",
     buyer_reference: "Vaše reference",
+    supply: "Druh plnění",
+    supplies: ["Poskytnutí služeb", "Dodání zboží", "Dodání zboží a poskytnutí služeb"],
     corrects: "Vztahuje se k",
     seller: "Dodavatel",
     customer: "Odběratel",

@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Ydelsesperiode",
     po_number: "Indkøbsordre",
     buyer_reference: "Deres reference",
+    supply: "Leverancens art",
+    supplies: ["Tjenesteydelser", "Varer", "Varer og tjenesteydelser"],
     corrects: "Vedrører",
     seller: "Sælger",
     customer: "Kunde",

@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Leistungszeitraum",
     po_number: "Bestellnummer",
     buyer_reference: "Ihre Referenz",
+    supply: "Art der Leistung",
+    supplies: ["Dienstleistungen", "Lieferung von Gegenständen", "Gegenstände und Dienstleistungen"],
     corrects: "Bezug",
     seller: "Rechnungssteller",
     customer: "Rechnungsempfänger",

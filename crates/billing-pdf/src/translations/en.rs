@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Service period",
     po_number: "PO number",
     buyer_reference: "Your reference",
+    supply: "Type of supply",
+    supplies: ["Services", "Goods", "Goods and services"],
     corrects: "Refers to",
     seller: "From",
     customer: "Billed to",

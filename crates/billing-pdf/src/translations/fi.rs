@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Palvelujakso",
     po_number: "Tilausnumero",
     buyer_reference: "Viitteenne",
+    supply: "Suorituksen laji",
+    supplies: ["Palvelut", "Tavarat", "Tavarat ja palvelut"],
     corrects: "Koskee",
     seller: "Myyjä",
     customer: "Ostaja",

@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Période de prestation",
     po_number: "N° de commande",
     buyer_reference: "Votre référence",
+    supply: "Catégorie d’opération",
+    supplies: ["Prestation de services", "Livraison de biens", "Livraison de biens et prestation de services"],
     corrects: "Se rapporte à",
     seller: "Émetteur",
     customer: "Client",

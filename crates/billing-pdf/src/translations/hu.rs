@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Teljesítési időszak",
     po_number: "Rendelésszám",
     buyer_reference: "Az Ön hivatkozása",
+    supply: "Az ügylet jellege",
+    supplies: ["Szolgáltatásnyújtás", "Termékértékesítés", "Termékértékesítés és szolgáltatásnyújtás"],
     corrects: "Hivatkozás",
     seller: "Eladó",
     customer: "Vevő",

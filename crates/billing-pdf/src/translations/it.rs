@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Periodo di prestazione",
     po_number: "N. ordine",
     buyer_reference: "Vostro riferimento",
+    supply: "Tipo di operazione",
+    supplies: ["Prestazione di servizi", "Cessione di beni", "Cessione di beni e prestazione di servizi"],
     corrects: "Riferimento a",
     seller: "Emittente",
     customer: "Cliente",

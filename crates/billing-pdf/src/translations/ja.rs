@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "利用期間",
     po_number: "注文番号",
     buyer_reference: "貴社参照番号",
+    supply: "取引の種類",
+    supplies: ["役務の提供", "物品の販売", "物品の販売と役務の提供"],
     corrects: "対象書類",
     seller: "請求元",
     customer: "請求先",

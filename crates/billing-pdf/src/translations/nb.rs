@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Tjenesteperiode",
     po_number: "Bestillingsnummer",
     buyer_reference: "Deres referanse",
+    supply: "Type leveranse",
+    supplies: ["Tjenester", "Varer", "Varer og tjenester"],
     corrects: "Gjelder",
     seller: "Selger",
     customer: "Kunde",

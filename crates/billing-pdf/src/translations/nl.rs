@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Prestatieperiode",
     po_number: "Inkoopordernummer",
     buyer_reference: "Uw referentie",
+    supply: "Soort prestatie",
+    supplies: ["Diensten", "Goederen", "Goederen en diensten"],
     corrects: "Heeft betrekking op",
     seller: "Leverancier",
     customer: "Klant",

@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Okres rozliczeniowy",
     po_number: "Numer zamówienia",
     buyer_reference: "Numer referencyjny nabywcy",
+    supply: "Rodzaj transakcji",
+    supplies: ["Świadczenie usług", "Dostawa towarów", "Dostawa towarów i świadczenie usług"],
     corrects: "Dotyczy",
     seller: "Sprzedawca",
     customer: "Nabywca",

@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Perioada serviciului",
     po_number: "Număr comandă",
     buyer_reference: "Referința dvs.",
+    supply: "Tipul operațiunii",
+    supplies: ["Prestare de servicii", "Livrare de bunuri", "Livrare de bunuri și prestare de servicii"],
     corrects: "Se referă la",
     seller: "Furnizor",
     customer: "Client",

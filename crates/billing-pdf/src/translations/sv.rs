@@ -14,6 +14,8 @@ pub(super) const WORDS: Translations = Translations {
     service_period: "Tjänsteperiod",
     po_number: "Ordernummer",
     buyer_reference: "Er referens",
+    supply: "Typ av leverans",
+    supplies: ["Tjänster", "Varor", "Varor och tjänster"],
     corrects: "Avser",
     seller: "Säljare",
     customer: "Kund",

@@ -189,6 +189,7 @@ pub(crate) fn printout_between(
         corrects: None,
         corrects_last: None,
         tax_in_currency: None,
+        supply: None,
     };
     let contract = fixtures::contract(&CountingIds::new(), customer, vec![named[0].clone()]);
     let mut head = fixtures::document_head(&CountingIds::new(), &contract, entity, period("2026-01-01", "2026-01-31"));

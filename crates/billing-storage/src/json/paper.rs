@@ -1,7 +1,7 @@
 //! The stored legal data of parties and the legal particulars of documents. Empty values are omitted.
 
 use billing_domain::codes::{AddressScheme, ExemptionCode, IdentifierScheme, NoteSubject};
-use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails};
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails, SupplyCategory};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money, Percentage, Price};
 use billing_domain::party::Address;
@@ -213,6 +213,8 @@ pub(super) struct PaperMirror {
     footer: Option<Footer>,
     #[serde(with = "text_value", default, skip_serializing_if = "is_default_profile")]
     e_invoice_profile: EInvoiceProfile,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    supply: Option<SupplyCategory>,
 }
 
 #[derive(Serialize, Deserialize)]

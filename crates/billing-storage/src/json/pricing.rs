@@ -41,8 +41,16 @@ enum ChargeMirror {
         price: FixedPrice,
         #[serde(with = "text_value")]
         recurrence: Recurrence,
+        #[serde(default, skip_serializing_if = "is_service")]
+        goods: bool,
     },
     Usage(#[serde(with = "UsageChargeMirror")] UsageCharge),
+}
+
+/// Returns whether a line item is a service, which is omitted.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+pub(super) const fn is_service(goods: &bool) -> bool {
+    !*goods
 }
 
 /// A fixed price among its charge's keys: `amount` for a flat price, `price` for all others.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::{TaxBasisMirror, is_unstated};
 use super::party::PaymentMirror;
-use super::pricing::{UsageChargeMirror, fixed_price};
+use super::pricing::{UsageChargeMirror, fixed_price, is_service};
 use super::{column, list_of};
 use crate::text_value;
 
@@ -97,6 +97,8 @@ enum SelectedChargeMirror {
         recurrence: Recurrence,
         #[serde(with = "quantities", default, skip_serializing_if = "is_one_throughout")]
         quantities: Quantities,
+        #[serde(default, skip_serializing_if = "is_service")]
+        goods: bool,
     },
     Usage(#[serde(with = "MeteredChargeMirror")] MeteredCharge),
 }

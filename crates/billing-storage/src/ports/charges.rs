@@ -57,6 +57,8 @@ macro_rules! charge_rows {
             bill_with: String,
             #[serde(deserialize_with = "truth")]
             discountable: bool,
+            #[serde(deserialize_with = "truth")]
+            goods: bool,
             note: Option<String>,
             reason: Option<String>,
             recorded_at: Cell<Timestamp>,
@@ -84,6 +86,7 @@ macro_rules! charge_rows {
                     currency: row.leaf("currency", &self.currency)?,
                     bill_with: row.leaf("bill_with", &self.bill_with)?,
                     discountable: self.discountable,
+                    goods: self.goods,
                     note: row.optional_leaf("note", self.note.as_deref())?,
                     reason: row.optional_leaf("reason", self.reason.as_deref())?,
                     recorded_at: row.cell("recorded_at", self.recorded_at)?,
@@ -111,6 +114,7 @@ macro_rules! charge_rows {
             currency: &'a str,
             bill_with: String,
             discountable: bool,
+            goods: bool,
             note: Option<&'a str>,
             reason: Option<&'a str>,
             recorded_at: Bound<Timestamp>,
@@ -135,6 +139,7 @@ macro_rules! charge_rows {
                     currency: charge.currency.code(),
                     bill_with: charge.bill_with.to_text(),
                     discountable: charge.discountable,
+                    goods: charge.goods,
                     note: charge.note.as_ref().map(Prose::as_str),
                     reason: charge.reason.as_ref().map(Prose::as_str),
                     recorded_at: Bound(charge.recorded_at),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{LineCalculation, PreviouslyBilled, Proration};
-use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput, SupplyCategory};
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
@@ -285,8 +285,9 @@ pub(super) fn full_paper(head: &DocumentHead) -> LegalParticulars {
             issue_date: date("2026-01-03"),
         }),
         tax_in_currency: TaxInCurrency::of([cents(0), cents(105), cents(700)], rate).ok(),
+        supply: None,
     };
-    LegalParticulars::of(&customer, &entity, facts)
+    LegalParticulars { supply: Some(SupplyCategory::Mixed), ..LegalParticulars::of(&customer, &entity, facts) }
 }
 
 pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) {

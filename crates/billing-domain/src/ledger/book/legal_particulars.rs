@@ -6,10 +6,12 @@ use chrono::NaiveDate;
 
 use super::ContractBook;
 use crate::calendar::Timestamp;
-use crate::contract::terms::ProductTerms;
+use crate::contract::terms::{ProductTerms, SelectedLineItem};
 use crate::contract::{Contract, ContractProduct};
-use crate::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput, is_correction};
-use crate::document::lines::{BillWith, LedgerLine};
+use crate::document::legal_particulars::{
+    CorrectedDocument, LegalParticulars, LegalParticularsInput, SupplyCategory, is_correction,
+};
+use crate::document::lines::{BillWith, DocumentLine, LedgerLine};
 use crate::document::totals::DocumentContent;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::Currency;
@@ -102,8 +104,27 @@ impl ContractBook {
             corrects,
             corrects_last,
             tax_in_currency: rate.map(|rate| TaxInCurrency::of(taxes, rate)).transpose()?,
+            supply: self.supply_of(content),
         };
         Ok(LegalParticulars::of(&self.customer, self.entity(&head.entity_ref)?, facts))
+    }
+
+    /// Returns what a document bills: services, goods or both.
+    fn supply_of(&self, content: &DocumentContent) -> Option<SupplyCategory> {
+        let is_goods = |no: ProductNo, line: &DocumentLine| {
+            let id = line.line_item_id.as_ref();
+            if let Some(charge) = self.charges.of_line(id) {
+                return charge.goods;
+            }
+            // The terms of a credited line may no longer have the line item.
+            let product = self.contract.product(no);
+            let in_force = product.and_then(|product| product.period_from(line.period_start)).map(|period| period.terms);
+            let terms = in_force.into_iter().chain(product.into_iter().flat_map(ContractProduct::terms));
+            let mut items = terms.flat_map(|terms| &terms.line_items);
+            items.find(|item| Some(&item.id) == id).is_some_and(SelectedLineItem::is_goods)
+        };
+        let products = content.products.iter();
+        SupplyCategory::of(products.flat_map(|product| product.lines.iter().map(move |line| is_goods(product.product_no, line))))
     }
 
     /// Returns the issued document that a document corrects. If the parent is an open invoice, returns the first and last of

@@ -201,7 +201,9 @@ pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
 
 fn line_item(item: &ItemSpec) -> LineItem {
     let charge = match &item.charge {
-        ChargeSpec::Fixed { price, once } => Charge::Fixed { price: fixed_price(price), recurrence: recurrence(*once) },
+        ChargeSpec::Fixed { price, once } => {
+            Charge::Fixed { price: fixed_price(price), recurrence: recurrence(*once), goods: false }
+        }
         ChargeSpec::Usage(usage) => Charge::Usage(usage_charge(usage)),
     };
     LineItem { id: item_id(item.id), name: line(item.id), charge }
@@ -267,6 +269,7 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
             price: fixed_price(price),
             recurrence: recurrence(*once),
             quantities: steps(&item.quantities),
+            goods: false,
         },
         ChargeSpec::Usage(of) => SelectedCharge::Usage(MeteredCharge {
             charge: usage_charge(of),

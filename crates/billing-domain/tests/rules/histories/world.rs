@@ -681,6 +681,7 @@ impl World {
             unit: None,
             bill_with: if *fixed { BillWith::Fixed } else { BillWith::Usage },
             discountable: *discountable,
+            goods: false,
             note: None,
             reason: None,
         };

@@ -1,6 +1,6 @@
 //! Legal content of parties and documents.
 
-use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput};
+use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, LegalParticularsInput, SupplyCategory};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::party::Customer;
 use billing_domain::party::bank::BankAccount;
@@ -223,13 +223,17 @@ fn a_document_shows_its_paper_and_format_1_says_that_it_has_none() {
             issue_date: fixtures::date("2026-01-02"),
         }),
         tax_in_currency: TaxInCurrency::of([fixtures::cents(100)], rate).ok(),
+        supply: Some(SupplyCategory::Services),
     };
-    view.paper = Some(Box::new(LegalParticulars::of(&customer, &entity, facts)));
+    // Only French sellers state what they bill.
+    let paper = LegalParticulars { supply: facts.supply, ..LegalParticulars::of(&customer, &entity, facts) };
+    view.paper = Some(Box::new(paper));
     let shown = DocumentJson::from(&view);
     assert_fits(&shown);
     let shown = posted_back(&shown);
     assert_eq!(shown["bank_account"]["iban"], "DE89370400440532013000");
     assert_eq!(shown["corrects"], json(r#"{"document_number":"MAIN-INV-7","issue_date":"2025-12-31"}"#));
+    assert_eq!(shown["supply"], "SERVICES");
     assert_eq!(shown["corrects_last"], json(r#"{"document_number":"MAIN-INV-9","issue_date":"2026-01-02"}"#));
     assert_eq!((&shown["tax_in_currency"]["total_tax"].to_string(), &shown["format"]), (&"0.93".to_owned(), &json("4")));
     assert_eq!(

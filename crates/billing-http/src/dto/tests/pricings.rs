@@ -64,15 +64,15 @@ fn a_pricing_that_is_read_can_be_posted_back() {
 #[test]
 fn a_fixed_line_item_recurs_unless_told_otherwise() {
     let rows = [
-        ("", Recurrence::EachPeriod),
-        (r#","recurrence":null"#, Recurrence::EachPeriod),
-        (r#","recurrence":"ONCE""#, Recurrence::Once),
+        ("", Recurrence::EachPeriod, false),
+        (r#","recurrence":null,"goods":null"#, Recurrence::EachPeriod, false),
+        (r#","recurrence":"ONCE","goods":true"#, Recurrence::Once, true),
     ];
-    for (more, recurrence) in rows {
+    for (more, recurrence, goods) in rows {
         let body =
             of_item(&format!(r#"{{"line_item_id":"base","kind":"FIXED","price":{{"model":"FLAT","amount":"20.00"}}{more}}}"#));
         let price = FixedPrice::Flat { amount: fixtures::price("20.00") };
-        assert_eq!(item(&body).charge, Charge::Fixed { price, recurrence }, "{more}");
+        assert_eq!(item(&body).charge, Charge::Fixed { price, recurrence, goods }, "{more}");
     }
 }
 
@@ -182,8 +182,8 @@ fn each_kind_of_line_item_takes_its_own_fields_only() {
             &["/price/amount required", "/recurrence invalid_value"],
         ),
         (
-            r#"{"line_item_id":"a","kind":"USAGE","price":{"model":"PER_UNIT","unit_price":1},"recurrence":"ONCE"}"#,
-            &["/recurrence not_allowed", "/usage_product_ref required"],
+            r#"{"line_item_id":"a","kind":"USAGE","price":{"model":"PER_UNIT","unit_price":1},"recurrence":"ONCE","goods":true}"#,
+            &["/recurrence not_allowed", "/goods not_allowed", "/usage_product_ref required"],
         ),
         (
             r#"{"line_item_id":"a","kind":"USAGE","usage_product_ref":"c","price":{"model":"PER_UNIT","unit_price":1},
