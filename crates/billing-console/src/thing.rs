@@ -83,10 +83,10 @@ impl TextKind {
     /// Returns the kind of a field of the API.
     pub fn of_field(name: &str) -> Self {
         match name {
-            "timestamp" | "at" => Self::Instant,
+            "timestamp" | "at" | "restored_to" => Self::Instant,
             "actor" => Self::Author,
             _ if DAYS.contains(&name) || name.ends_with("_date") || name.ends_with("_day") => Self::Day,
-            _ if name.ends_with("_at") => Self::Instant,
+            _ if ["_at", "_since", "_until"].iter().any(|end| name.ends_with(end)) => Self::Instant,
             _ if name.ends_with("_by") => Self::Author,
             "request_id" | "billing_account_id" => Self::Reference,
             _ if name.ends_with("_ref") => Self::Reference,

@@ -237,7 +237,11 @@ impl World {
             return Ok(());
         }
         for (no, line) in content.products.iter().flat_map(|it| it.lines.iter().map(|line| (it.product_no.0, line))) {
-            let period = self.model.product(no).period_at(line.period_start).filter(|_| line.usage.as_ref().is_some_and(|usage| !usage.quantity.is_zero()));
+            let period = self
+                .model
+                .product(no)
+                .period_at(line.period_start)
+                .filter(|_| line.usage.as_ref().is_some_and(|usage| !usage.quantity.is_zero()));
             let days = (line.service_period.start(), line.service_period.end());
             if period.is_some_and(|period| days != (period.start, period.end)) {
                 return Err(format!("{} has the days {days:?} of {line:?}", self.told(document)));

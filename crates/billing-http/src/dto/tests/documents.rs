@@ -569,6 +569,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "customer_ref": null,
           "customer_name": null,
           "period_start": null,
+          "period_end": null,
           "document_ref": null,
           "document_number": null,
           "problem": {
@@ -582,6 +583,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "customer_ref": null,
           "customer_name": null,
           "period_start": "2026-01-01",
+          "period_end": "2026-01-31",
           "document_ref": null,
           "document_number": null,
           "problem": {
@@ -595,6 +597,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "customer_ref": null,
           "customer_name": null,
           "period_start": null,
+          "period_end": null,
           "document_ref": null,
           "document_number": null,
           "problem": {
