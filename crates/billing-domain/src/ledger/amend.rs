@@ -22,7 +22,7 @@ use crate::document::totals::lines_of_period;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Purpose};
 use crate::money::{AmountOutOfRange, DayShare};
 use crate::quantity::Quantity;
-use crate::rating::rate_fixed;
+use crate::rating::{rate_fixed, rate_prepaid};
 use crate::refs::{DocumentRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::usage::{UsageKey, UsageTotal};
@@ -266,10 +266,10 @@ fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &
     Ok(())
 }
 
-/// Refuses terms that raise the price of a period's fixed items above the limit for documents (billing rules 6).
+/// Refuses terms that raise the price of a period without usage above the limit for documents (billing rules 6).
 fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
     let most_of = |product: &ContractProduct| {
-        let clips = product.plan().into_iter().map(|clip| most_of_fixed_items(clip.terms));
+        let clips = product.plan().into_iter().map(|clip| most_without_usage(clip.terms));
         clips.collect::<Result<Vec<i128>, Refusal>>().map(|most| most.into_iter().max().unwrap_or(0))
     };
     for product in &contract.products {
@@ -282,18 +282,26 @@ fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<()
     Ok(())
 }
 
-/// Returns the maximum price of the fixed items in a period, in minor units, with each item in its largest quantity.
-fn most_of_fixed_items(terms: &ProductTerms) -> Result<i128, Refusal> {
-    let whole = DayShare::WHOLE;
-    let mut most = 0;
+/// Returns the maximum price of a period without usage, in minor units: the fixed items, each in its largest quantity, and the prepaid
+/// quantities.
+fn most_without_usage(terms: &ProductTerms) -> Result<i128, Refusal> {
+    let (whole, currency) = (DayShare::WHOLE, terms.pricing.currency);
+    let mut most: i128 = 0;
     for item in &terms.line_items {
-        let SelectedCharge::Fixed { price, quantities, .. } = &item.charge else { continue };
-        let mut of_item = 0;
-        for quantity in quantities.as_slice().iter().map(|step| step.quantity).chain([Quantity::ONE]) {
-            let amount = rate_fixed(price, &[(quantity, whole.days)], whole.of, terms.pricing.currency)?;
-            of_item = i128::from(amount.minor()).max(of_item);
+        match &item.charge {
+            SelectedCharge::Fixed { price, quantities, .. } => {
+                let mut of_item = 0;
+                for quantity in quantities.as_slice().iter().map(|step| step.quantity).chain([Quantity::ONE]) {
+                    let amount = rate_fixed(price, &[(quantity, whole.days)], whole.of, currency)?;
+                    of_item = i128::from(amount.minor()).max(of_item);
+                }
+                most += of_item;
+            }
+            SelectedCharge::Usage(metered) => {
+                let in_advance = rate_prepaid(metered, whole, currency)?;
+                most += in_advance.map_or(0, |rated| i128::from(rated.amount.minor()));
+            }
         }
-        most += of_item;
     }
     Ok(most)
 }

@@ -1,8 +1,8 @@
 //! Tests of the amount limits of one line and of one service period (billing rules 6).
 
-use billing_domain::catalog::UsagePrice;
+use billing_domain::catalog::{Charge, UsagePrice};
 use billing_domain::contract::amendment::EffectiveFrom;
-use billing_domain::contract::terms::{Quantities, QuantityStep, RequestedLineItem};
+use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
 use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, price, pricing, quantity};
@@ -91,6 +91,22 @@ fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
     let cheaper = element("plan", |plan| plan.line_items = items("0.5"));
     book.edit(from("2027-01-01"), vec![cheaper]).expect("a lower amount");
     assert_eq!(book.documents(), ["INV-1 5000000000000.00 DRAFT"]);
+}
+
+/// Rules 6: the line of a prepaid quantity is limited, too, and it follows from the terms alone.
+#[test]
+fn a_prepaid_quantity_above_the_limit_is_refused_with_its_terms() {
+    let create = |prepaid: &str| {
+        let mut calls = per_unit("calls", "1");
+        if let Charge::Usage(charge) = &mut calls.charge {
+            charge.prepaid_quantity = Some(quantity(prepaid));
+        }
+        let setup =
+            Setup::new().product(pricing("plan", vec![calls]), |product| product.payment_time = Some(PaymentTime::BeforeUse));
+        setup.try_create("2027-01-01").err().map(|refusal| code(&refusal))
+    };
+    assert_eq!(create("10000000000000"), None);
+    assert_eq!(create("10000000000000.01"), Some("amount_out_of_range"));
 }
 
 /// Finding 2: sums over documents need no limit. The test bills 12 documents of 10^15 minor units each, with 100 % tax.

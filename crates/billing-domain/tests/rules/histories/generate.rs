@@ -148,7 +148,7 @@ fn seats(r: &mut Random) -> Amount {
     match r.below(10) {
         0 => 0,
         1 => small(r, 5_000).into(),
-        2 => fine(r, &[9, 11, 14, 18]),
+        2 => fine(r, &[9, 11, 12, 13]),
         _ => Amount::from(small(r, 30)) * 1_000,
     }
 }

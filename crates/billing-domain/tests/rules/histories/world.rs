@@ -78,8 +78,13 @@ pub(crate) fn play_before(history: &History, follower: Option<Box<dyn Follower>>
         return Ok(Reached::from([("create refused".to_owned(), 1)]));
     };
     let mut book = ContractBook::new(contract, convert::customer(&history.catalog), convert::entities(&history.catalog));
-    amend::create(&mut book, BackdatingPolicy::Allowed, now)
-        .map_err(|refusal| (0, format!("a create was refused: {refusal:?}")))?;
+    match amend::create(&mut book, BackdatingPolicy::Allowed, now) {
+        Ok(()) => {}
+        Err(Refusal::AmountOutOfRange(_)) if (Model { products: Vec::new(), ..model.clone() }).makes_too_large(&model) => {
+            return Ok(Reached::from([("create refused: too large".to_owned(), 1)]));
+        }
+        Err(refusal) => return Err((0, format!("a create was refused: {refusal:?}"))),
+    }
     let mut world = World {
         model,
         book,
