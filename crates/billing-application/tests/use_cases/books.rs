@@ -23,7 +23,7 @@ use billing_domain::charge::NewCharge;
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, EffectiveFrom, ProductPatch, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::BillWith;
-use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::document::{DocumentKind, DocumentState, Purpose};
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::metadata::Metadata;
 use billing_domain::money::SignedPrice;
@@ -372,7 +372,10 @@ fn one(document: &DocumentView) -> String {
     let mut lines = vec![head];
     for product in &content.products {
         for line in &product.lines {
-            let used = line.usage.as_ref().map_or(String::new(), |usage| format!(" × {}", usage.quantity.normalize()));
+            // An edit changes the price of usage, not its quantity.
+            let used = line.usage.as_ref();
+            let used = used.filter(|usage| !usage.quantity.is_zero() || document.purpose != Purpose::Adjustment);
+            let used = used.map_or(String::new(), |usage| format!(" × {}", usage.quantity.normalize()));
             let steps =
                 line.quantities.iter().map(|step| format!("{} from {}", step.quantity.as_decimal().normalize(), step.from));
             let steps = steps.collect::<Vec<_>>().join(", ");
