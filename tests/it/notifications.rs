@@ -425,7 +425,7 @@ fn a_restored_database_begins_another_epoch_and_no_client_misses_it(database: &D
         database.dump(&backup);
     }
     let lost = sell(&client, "lost");
-    sell(&client, "lost too");
+    sell(&client, "lost-too");
     let last = *positions(&books::feed(database, &client, 0)).last().expect("a position");
     assert_eq!(last, 3);
 

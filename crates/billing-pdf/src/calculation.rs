@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(rows(&of(fee.clone()), Language::En, None), ["minimum fee 100.00, 89.00 billed = 11.00"]);
         let excluded = |name, minor| ExcludedAmount { name: fixtures::line(name), amount: cents(minor) };
         let fee = MinimumFeeCalculation { excluded: vec![excluded("Set-up", 25_000), excluded("Help", -500)], ..fee };
-        let wanted = ["minimum fee 100.00, counted 89.00; not counted: Set-up 250.00, Help \u{2212}5.00 = 11.00"];
+        let wanted = ["minimum fee 100.00, counted 89.00; not counted: Set-up 250.00, Help -5.00 = 11.00"];
         assert_eq!(rows(&of(fee), Language::En, None), wanted);
     }
 

@@ -102,8 +102,7 @@ impl History<'_> {
         let before = self.version();
         let deed = Deed::post("edit_contract", CONTRACTS, format!("/api/contracts/edit/{}", self.contract_ref), &edit);
         let deed = deed.told(format!("edit to {terms:?}, include current {include_current}"));
-        // A change that would take effect after the contract's last day creates no version.
-        match self.ask(deed.refused_by(self.over()), |history, _| history.version() != before) {
+        match self.ask(deed.refused_by(self.over_or_late()), |history, _| history.version() != before) {
             Ended::Taken(_) => self.model.edited(terms, include_current),
             Ended::Refused(_) | Ended::Barred => {}
         }
@@ -117,6 +116,11 @@ impl History<'_> {
         if self.ask(deed.refused_by(self.over()), |_, _| true).taken().is_some() {
             self.model.cancelled(now);
         }
+    }
+
+    /// Returns the error codes for an edit, which is rejected if it would take effect after the contract's last day.
+    fn over_or_late(&self) -> &'static [&'static str] {
+        if self.model.is_cancelled { &["contract_over"] } else { &["product_over"] }
     }
 
     /// Returns the error codes for changes: a contract that isn't canceled can be changed.

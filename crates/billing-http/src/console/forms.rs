@@ -213,9 +213,13 @@ const FORM_ACTIONS: &[FormAction] = &[
         .leading("charges", "")
         .telling("Deletes the charge and no longer bills it.")
         .confirming("Charge deleted."),
-    FormAction::on_document("issue", "issue_document", "Issue document", "Issue document")
-        .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
-        .confirming("Document issued."),
+    FormAction {
+        // The console asks for trust in the clock only if the server has none: see `clock_not_trusted`.
+        hidden_fields: &["trust_clock"],
+        ..FormAction::on_document("issue", "issue_document", "Issue document", "Issue document")
+    }
+    .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
+    .confirming("Document issued."),
     FormAction::on_document("void", "void_document", "Void document", "Void document")
         .telling(
             "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \

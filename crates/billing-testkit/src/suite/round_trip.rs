@@ -96,7 +96,7 @@ pub fn texts_keep_every_character(store: &dyn Store) {
     let texts = [
         "'; DROP TABLE customers; --",
         "\\u0041 \\n % _ ? $1 {}",
-        "ZWJ 👩‍👩‍👧 𝄞 \u{202e}rtl",
+        "ZWJ 👩‍👩‍👧 𝄞 \u{200f}rtl",
         " spaces  stay ",
         long.as_str(),
         "İıſK",
