@@ -59,7 +59,7 @@ use billing_domain::audit::AuditActor;
 use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{Document, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::format::UsageFormat;
 use billing_domain::imports::ImportedFileFacts;
@@ -105,14 +105,14 @@ struct DocumentFigures {
     total: Money,
     due: Option<Money>,
     settlement: Settlement,
-    lines: Vec<String>,
+    lines: Vec<BilledProduct>,
 }
 
 impl DocumentFigures {
     fn of(view: &DocumentView) -> (String, Self) {
         let number = view.opened.as_ref().expect("an opened document").number.to_string();
         // A calculation can name other documents although the line stays as it is.
-        let lines = view.content.without_calculations().products.iter().map(|product| format!("{product:?}")).collect();
+        let lines = view.content.without_calculations().products;
         let told =
             Self { state: view.state, total: view.content.total, due: view.owed.amount_due, settlement: view.settlement, lines };
         (number, told)
