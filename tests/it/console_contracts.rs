@@ -23,10 +23,11 @@ fn scene(database: &Database) -> (Server, Client, Client, String) {
     (server, admin, software, contract)
 }
 
-/// Returns the form of a page that is sent to an address with this end.
+/// Returns the form of a page that is sent to an address whose path has this end.
 #[track_caller]
 fn form(page: &str, end: &str) -> Form {
-    forms(page).into_iter().find(|form| form.action.ends_with(end)).unwrap_or_else(|| panic!("no form to {end}: {page}"))
+    let is_sent_there = |form: &Form| form.action.split('?').next().is_some_and(|path| path.ends_with(end));
+    forms(page).into_iter().find(is_sent_there).unwrap_or_else(|| panic!("no form to {end}: {page}"))
 }
 
 /// Returns the form with other values.

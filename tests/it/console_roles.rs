@@ -127,7 +127,8 @@ fn explore(client: &Client) -> Offered {
     let mut ahead = vec!["/console".to_owned()];
     while let Some(address) = ahead.pop() {
         let (path, query) = address.split_once('?').unwrap_or((&address, ""));
-        let is_no_page = matches!(path, "/console/style.css" | "/console/log-out") || path.starts_with("/console/csv/");
+        let is_file = path.ends_with("/pdf") || path.ends_with("/xml") || path.starts_with("/console/csv/");
+        let is_no_page = is_file || matches!(path, "/console/style.css" | "/console/log-out");
         // A list leads to the same pages in another order or with another filter, so the values of parameters are ignored.
         let names: BTreeSet<&str> = query.split('&').filter_map(|pair| pair.split('=').next()).collect();
         if is_no_page || !seen.insert((path.to_owned(), names.into_iter().collect::<Vec<_>>().join("&"))) {

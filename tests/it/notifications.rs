@@ -443,7 +443,7 @@ fn a_restored_database_begins_another_epoch_and_no_client_misses_it(database: &D
     let epoch = position / 1_000_000;
     assert!(epoch > 1_700_000_000 && position == epoch * 1_000_000, "{restart}");
     let since = restart["restored_to"].as_str().expect("an instant");
-    let changed = client.get(&format!("/api/contracts/filter?updated_since={since}")).ok();
+    let changed = client.get(&format!("/api/contracts/search?updated_since={since}")).ok();
     assert_eq!(changed[0]["contract_ref"], kept, "{changed}");
     assert_eq!(list(position + 1).status, 409, "no notification has this position yet");
     assert_eq!(list(position).ok(), json!([]));

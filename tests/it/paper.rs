@@ -111,7 +111,7 @@ fn a_reverse_charge_invoice_keeps_what_an_eu_payer_expects(database: &Database) 
 
     assert_eq!(books::run(&client).len(), 1);
     let invoice = books::numbered(&client, "SEL-INV-1");
-    assert_eq!((&invoice["state"], &invoice["format"], &invoice["missing"]), (&json!("ISSUED"), &json!(3), &json!([])));
+    assert_eq!((&invoice["state"], &invoice["format"], &invoice["missing"]), (&json!("ISSUED"), &json!(4), &json!([])));
     let customer = json!({
         "customer_ref": "acme", "customer_name": "Acme", "customer_legal_name": "Acme SAS",
         "address": {"line1": "1 rue de la Paix", "line2": null, "city": "Paris", "state": null, "zip_code": "75002",

@@ -67,7 +67,7 @@ impl Process {
         let state = self.read("stat").ok();
         let has_ended =
             |stat: &str| matches!(stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()), Some('Z' | 'X') | None);
-        // The first thread can have ended before the others. The parent is told when all have.
+        // The first thread can have ended before the others. The kernel reports the end to the parent after the last one.
         let threads = || fs::read_dir(format!("/proc/{}/task", self.0)).map_or(0, Iterator::count);
         state.is_some_and(|stat| !has_ended(&stat) || threads() > 1)
     }

@@ -173,6 +173,9 @@ type Key = (IntervalBucket, Option<UsageProductRef>, Option<CustomerId>);
 /// The usage products whose aggregation is not [`Aggregation::Sum`].
 pub type Aggregations = BTreeMap<UsageProductRef, Aggregation>;
 
+/// The usage of one customer by interval and usage product.
+type CustomerTotals = BTreeMap<(IntervalBucket, UsageProductRef), UsageTotal>;
+
 /// An accumulator that aggregates events one by one. Its memory use does not grow with the number of events or customers.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
@@ -181,7 +184,7 @@ pub struct Summary<'a> {
     aggregations: &'a Aggregations,
     rows: BTreeMap<Key, (QuantitySum, u64)>,
     /// Of the customer whose events were added last: the usage whose aggregation needs all events of an interval.
-    pending: Option<(CustomerId, BTreeMap<(IntervalBucket, UsageProductRef), UsageTotal>)>,
+    pending: Option<(CustomerId, CustomerTotals)>,
 }
 
 /// Returns whether the quantity of a customer is not a sum over events, so that a summary needs all its events at once.

@@ -324,8 +324,8 @@ impl ConvertedTax {
             return Some(first.rate);
         }
         let sum = |of: fn(&Self) -> Money| {
-            let amounts = documents.iter().map(|document| of(document).to_decimal().abs());
-            amounts.fold(Ok(WideDecimal::ZERO), |sum: Result<WideDecimal, AmountOutOfRange>, amount| sum?.plus(amount))
+            let mut amounts = documents.iter().map(|document| of(document).to_decimal().abs());
+            amounts.try_fold(WideDecimal::ZERO, WideDecimal::plus)
         };
         let mean = || {
             let (converted, tax) = (sum(|document| document.converted)?, sum(|document| document.tax)?);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
-use super::{Entry, issue};
+use super::Entry;
 use crate::calendar::Timestamp;
 use crate::charge::{Charge, Charges};
 use crate::contract::terms::ProductTerms;
@@ -453,7 +453,7 @@ impl ContractBook {
         let document = self.require_document(document_ref)?;
         // Discount and tax are differences to the issued documents, then to the drafts that are issued earlier (billing rules 5).
         let mut sums = self.sums_of(document.family);
-        for other in issue::drafts_of_family(self, document.family)? {
+        for other in self.drafts_of_family(document.family)? {
             let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;
             if other.head.document_ref == document_ref {
                 return Ok(content);

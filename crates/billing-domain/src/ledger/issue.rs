@@ -136,22 +136,24 @@ fn has_due_draft(book: &ContractBook, now: Timestamp) -> Result<bool, Refusal> {
     Ok(false)
 }
 
-/// Returns the drafts of a family in the order of their issue.
-pub(super) fn drafts_of_family(book: &ContractBook, family: DocumentRef) -> Result<Vec<&BookDocument>, Refusal> {
-    let drafts: Vec<&BookDocument> =
-        book.documents().filter(|it| it.family == family && it.status == LifecycleStatus::Draft).collect();
-    if drafts.len() < 2 {
-        return Ok(drafts);
+impl ContractBook {
+    /// Returns the drafts of a family in the order of their issue.
+    pub(super) fn drafts_of_family(&self, family: DocumentRef) -> Result<Vec<&BookDocument>, Refusal> {
+        let drafts: Vec<&BookDocument> =
+            self.documents().filter(|it| it.family == family && it.status == LifecycleStatus::Draft).collect();
+        if drafts.len() < 2 {
+            return Ok(drafts);
+        }
+        let mut in_order = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            // A draft that no longer bills anything is never due.
+            let due_at = draft_due_at(self, &draft.head)?;
+            let is_other = !matches!(draft.head.purpose, Purpose::Regular(_));
+            in_order.push(((due_at.is_none(), due_at, is_other), draft));
+        }
+        in_order.sort_by_key(|(position, _)| *position);
+        Ok(in_order.into_iter().map(|(_, draft)| draft).collect())
     }
-    let mut in_order = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        // A draft that no longer bills anything is never due.
-        let due_at = draft_due_at(book, &draft.head)?;
-        let is_other = !matches!(draft.head.purpose, Purpose::Regular(_));
-        in_order.push(((due_at.is_none(), due_at, is_other), draft));
-    }
-    in_order.sort_by_key(|(position, _)| *position);
-    Ok(in_order.into_iter().map(|(_, draft)| draft).collect())
 }
 
 /// Tries to issue each due document.

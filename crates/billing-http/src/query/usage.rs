@@ -128,7 +128,8 @@ params! {
     }
     with {
         fn check(fields: Fields<'_>) {
-            if !fields.has(INTERVAL) && !(fields.has(FROM) && fields.has(TO)) {
+            let has_range = fields.has(FROM) && fields.has(TO);
+            if !fields.has(INTERVAL) && !has_range {
                 fields.refuse::<()>(INTERVAL, "required", "must be given, unless from and to are the one interval");
             }
         }

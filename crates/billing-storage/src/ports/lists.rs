@@ -77,7 +77,7 @@ impl Transaction<'_> {
         organization: OrganizationId,
         documents: &Statement<()>,
         column: &'static str,
-    ) -> StoreResult<Vec<(NaiveDate, String, u64, [i128; 2])>> {
+    ) -> StoreResult<Vec<MonthSums>> {
         // By day, because each database has its own functions for months. The index of each date has all columns.
         let mut s = documents.after::<(Day, Text, BigInt, BigInt, BigInt, BigInt, BigInt)>(format!(
             "SELECT {column}, currency, count(*), {}, {}",
@@ -95,6 +95,9 @@ impl Transaction<'_> {
         rows.into_iter().map(read).collect()
     }
 }
+
+/// The first day of a month, a currency, the number of documents, and the totals of invoices and debits and of credits.
+type MonthSums = (NaiveDate, String, u64, [i128; 2]);
 
 /// The unit of the high part of a sum, in minor units.
 const SUM_PART: i64 = 1_000_000_000;

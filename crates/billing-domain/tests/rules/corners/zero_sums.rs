@@ -11,6 +11,8 @@ use billing_testkit::fixtures::{currency, date, entity_ref, per_unit, percent, p
 
 use super::book::{Book, Setup, code, element, from};
 
+type Change = fn(&mut ProductPatch);
+
 fn plan(unit_price: &str) -> Pricing {
     pricing("plan", vec![per_unit("calls", unit_price)])
 }
@@ -38,7 +40,7 @@ fn edit(book: &mut Book, change: impl FnOnce(&mut ProductPatch)) -> Result<(), R
 /// Rules 7: the structure of documents cannot change from a period in which documents are issued, although they sum to zero.
 #[test]
 fn documents_that_sum_to_zero_forbid_another_structure() {
-    let changes: [(&str, fn(&mut ProductPatch)); 4] = [
+    let changes: [(&str, Change); 4] = [
         ("entity", |plan| plan.entity_ref = Patch::Set(entity_ref("b"))),
         ("cycle", |plan| plan.billing_cycle = Patch::Set(BillingCycle::default())),
         ("payment time", |plan| plan.payment_time = Patch::Set(PaymentTime::DuringUse)),

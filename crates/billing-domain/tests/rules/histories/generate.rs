@@ -439,7 +439,10 @@ fn undone(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
         return vec![of_entity(Patch::Set(index(r, catalog.entities.len()))), of_entity(Patch::Clear)];
     }
     let changed = match r.below(3) {
-        0 => PricingSpec { currency: *r.pick(&CURRENCIES), ..base.clone() },
+        0 => {
+            let currency = *r.pick(&CURRENCIES);
+            PricingSpec { currency, ..base.clone() }
+        }
         1 => free_of_charge(&base),
         _ => other_prices(r, &base),
     };
