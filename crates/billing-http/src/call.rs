@@ -292,7 +292,7 @@ impl Call {
         let principal = self.principal()?.clone();
         let permit = self.state.permit_print(principal.organization()).await?;
         let counting = self.state.clone();
-        blocking(&self.state, move |services| {
+        blocking(self.state.services(), move |services| {
             // The printing thread releases the permit, even if the request was abandoned.
             let _permit = permit;
             counting.metrics().count_print(work(services, &principal))

@@ -51,7 +51,7 @@ impl DeferredTokenCheck {
     /// Looks up the key and checks its permission. Counts an event that was rejected before the lookup.
     pub(crate) async fn check(&self, state: &HttpState, request_id: Option<RequestId>) -> Result<Principal, Problem> {
         let Self { claims, use_case, .. } = self.clone();
-        let checked = blocking(state, move |services| {
+        let checked = blocking(state.services(), move |services| {
             let principal = authenticate(services, &claims)?;
             allow(&principal, use_case)?;
             Ok(principal)

@@ -228,7 +228,7 @@ impl HttpState {
         work: impl FnOnce(&Services) -> UseCaseResult<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let permit = self.permit(&self.0.connections, organization).await?;
-        blocking(self, move |services| {
+        blocking(self.services(), move |services| {
             // The working thread releases the permit, even if the request was abandoned.
             let _permit = permit;
             work(services)

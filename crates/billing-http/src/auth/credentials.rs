@@ -85,7 +85,7 @@ pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Resul
 
 async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Problem> {
     let by_token = move |services: &Services| access::authenticate(services, &access::read_token(services, &token)?);
-    blocking(&state_of(request), by_token).await
+    blocking(state_of(request).services(), by_token).await
 }
 
 async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
@@ -100,7 +100,7 @@ pub(crate) async fn live_session(request: &HttpRequest) -> Result<LiveSession, P
 }
 
 async fn live(request: &HttpRequest, id: String) -> Result<LiveSession, Problem> {
-    let session = blocking(&state_of(request), move |services| access::find_session(services, &id)).await?;
+    let session = blocking(state_of(request).services(), move |services| access::find_session(services, &id)).await?;
     session.ok_or_else(|| Problem::unauthenticated(true))
 }
 

@@ -150,7 +150,7 @@ impl SessionStore for Rows {
 
     async fn delete(&self, key: &SessionKey) -> Result<(), anyhow::Error> {
         let id = key.as_ref().to_owned();
-        let ended = blocking(&self.0, move |services| access::end_session(services, &id)).await;
+        let ended = blocking(self.0.services(), move |services| access::end_session(services, &id)).await;
         ended.map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 }

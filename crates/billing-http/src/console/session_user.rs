@@ -55,7 +55,8 @@ impl SessionUser {
 
     async fn usual_zone(&self) -> Result<TimeZone, Problem> {
         let principal = self.principal();
-        blocking(&self.state, move |services| read(services, &principal, UseCase::ListEntities, default_time_zone)).await
+        blocking(self.state.services(), move |services| read(services, &principal, UseCase::ListEntities, default_time_zone))
+            .await
     }
 
     /// Returns the visitor as the principal of a call.

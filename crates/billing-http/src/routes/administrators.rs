@@ -52,7 +52,7 @@ async fn one_time_password(call: &Call) -> Result<OneTimePassword, Problem> {
     let (state, name) = (&call.state, format!("own {}", call.principal()?.actor()));
     let client = address::client(&call.request, &state.settings().trusted_proxies);
     let turn = state.log_ins().permit_unchecked_hash(client, &name).await?;
-    let made = blocking(state, move |services| {
+    let made = blocking(state.services(), move |services| {
         let made = administrators::one_time_password(services);
         drop(turn);
         made

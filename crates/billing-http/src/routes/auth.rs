@@ -69,7 +69,8 @@ async fn recognized(state: &HttpState, attempt: Attempt, email: &str) -> Result<
         return Ok(attempt);
     }
     let (email, address) = (email.to_owned(), attempt.address());
-    let known = blocking(state, move |services| Ok(access::known_addresses(services, &email)?.contains(services, address)));
+    let known =
+        blocking(state.services(), move |services| Ok(access::known_addresses(services, &email)?.contains(services, address)));
     Ok(if known.await? { state.log_ins().recognize(attempt) } else { attempt })
 }
 
@@ -99,7 +100,7 @@ fn note_failed(state: HttpState, failed: FailedLogIn) {
         LogInName::Email(_) => LogInKind::Administrator,
     });
     let noting = async move {
-        let noted = blocking(&state, move |services| access::note_failed_log_in(services, &name, request_id.as_ref()));
+        let noted = blocking(state.services(), move |services| access::note_failed_log_in(services, &name, request_id.as_ref()));
         match noted.await {
             Ok(account) => {
                 // An unknown name stays out of the log, because people also type their passwords into this field.
@@ -143,13 +144,14 @@ struct OwnedLogIn {
 
 async fn log_in_key(state: &HttpState, attempt: Attempt, api_key: String, password: String, by: Option<RequestId>) -> Reply {
     state.log_ins().check(attempt)?;
-    let token = blocking(state, move |services| access::log_in_key(services, &api_key, &password, by.as_ref())).await?;
+    let token =
+        blocking(state.services(), move |services| access::log_in_key(services, &api_key, &password, by.as_ref())).await?;
     Ok(HttpResponse::Ok().json(token))
 }
 
 async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Attempt, said: OwnedLogIn) -> Reply {
     let turn = state.log_ins().permit_hash(attempt).await?;
-    let checked = blocking(state, move |services| {
+    let checked = blocking(state.services(), move |services| {
         let log_in = AdministratorLogIn {
             email: &said.email,
             password: &said.password,
@@ -172,7 +174,7 @@ async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Att
 pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Reply {
     match shown(&request) {
         PresentedCredential::Bearer(token) => {
-            blocking(&state_of(&request), move |services| access::end_token(services, &token)).await?
+            blocking(state_of(&request).services(), move |services| access::end_token(services, &token)).await?
         }
         PresentedCredential::Session(_) => session.purge(),
         PresentedCredential::Nothing | PresentedCredential::Unreadable => {}

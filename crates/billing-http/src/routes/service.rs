@@ -96,7 +96,7 @@ async fn count_late_contracts(state: &HttpState) {
         return;
     }
     let counted_for = state.clone();
-    let counting = blocking(state, move |services| {
+    let counting = blocking(state.services(), move |services| {
         let contracts = billing_run::count_late_contracts(services)?;
         counted_for.metrics().set_late_contracts(contracts);
         Ok(())
@@ -112,7 +112,7 @@ async fn count_webhooks(state: &HttpState) {
         return;
     }
     let counted_for = state.clone();
-    let counting = blocking(state, move |services| {
+    let counting = blocking(state.services(), move |services| {
         let backlog = webhooks::webhook_backlog(services)?;
         counted_for.metrics().set_webhook_backlog(backlog, services.now());
         Ok(())
