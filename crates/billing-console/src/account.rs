@@ -5,7 +5,7 @@ use qrcode::{EcLevel, QrCode, render::svg};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{href, instant, section, words};
+use crate::parts::{href, instant, name, section, words};
 
 /// API responses for the account page.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub fn account(answers: &AccountAnswers) -> Markup {
     html! {
         h1 { "Your account" }
         dl.facts {
-            div { dt { "E-mail address" } dd { (at.at("email").text()) } }
+            div { dt { "E-mail address" } dd { (name(at.at("email"))) } }
             div { dt { "Role" } dd { (words(&at.at("role").text())) } }
-            div { dt { "Organization" } dd { (at.at("organization").text()) } }
+            div { dt { "Organization" } dd { (name(at.at("organization"))) } }
             div { dt { "Session expires" } dd { (instant(at.at("expires_at"))) } }
         }
         (section("Password", &password(answers)))

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{actor, grouped, href, link, words};
+use crate::parts::{actor, grouped, href, isolated, link, words};
 
 /// A kind of objects: the API's word, its name in a sentence, and the part of the console that shows the object by its
 /// reference.
@@ -90,7 +90,7 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
     let verb = verb.map_or_else(|| words(&action).to_lowercase(), |(.., verb)| (*verb).to_owned());
     let fields = if matches!(action.as_str(), "EDIT" | "CHANGE_QUANTITY") { changed(entry) } else { Vec::new() };
     html! {
-        b { (actor(entry)) } " "
+        b { (isolated(&actor(entry))) } " "
         @if action == "RUN" {
             a href=(href(&["billing-runs", &entry.at("object_ref").text()])) { (verb) }
             (count(entry, "issued", " and issued ")) (count(entry, "voided", " and voided "))
@@ -99,10 +99,10 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
             @if let Some((last, others)) = fields.split_last() {
                 " "
                 @for (place, field) in others.iter().enumerate() {
-                    @if place > 0 { ", " } (field)
+                    @if place > 0 { ", " } (isolated(field))
                 }
                 @if !others.is_empty() { " and " }
-                (last)
+                (isolated(last))
                 @if others.is_empty() && let Some(value) = new_value(entry.at("after")) { " to " (value) }
                 @if let Some(day) = planned_for(entry.at("after")) { " from " (day) }
                 @if kind == "CONTRACT" { " on" } @else { " of" }

@@ -8,7 +8,7 @@ use crate::document::title;
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
-use crate::parts::{changes, day, encoded, facts, href, link, money, number, query, section, state, words};
+use crate::parts::{changes, day, encoded, facts, href, link, money, name, number, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
 
@@ -57,11 +57,11 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
         (facts(&[
             ("Customer", link(Some(href(&["customers", &customer_ref])), customer)),
             ("Last day", day(at.at("effective_end_date"))),
-            ("Purchase order", html! { (at.at("po_number").text()) }),
+            ("Purchase order", html! { (name(at.at("po_number"))) }),
             ("Version", html! { (at.at("version").text()) }),
         ]))
         @for one in at.at("products").items() {
-            (section(&one.at("product_name").text(), &product(one, &reference, answers)))
+            (section(&name(one.at("product_name")), &product(one, &reference, answers)))
         }
         (section("Current documents", &invoices(JsonView(&answers.current), "No current documents.")))
         (section("Upcoming documents", &invoices(JsonView(&answers.next), "No upcoming documents.")))
@@ -181,7 +181,7 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
                 tbody {
                     @for item in product.at("line_items").items() {
                         tr {
-                            th scope="row" { (item.at("name").text()) }
+                            th scope="row" { (name(item.at("name"))) }
                             td { (price(item.at("price"), currency)) div.links { (link_to("price", "Change price", item)) } }
                             td {
                                 @if is_fixed(item) {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
-use crate::parts::{changes, day, grouped, href, money, query, section, words};
+use crate::parts::{changes, day, grouped, href, money, name, query, section, words};
 use crate::thing::fields;
 
 /// Maximum number of entries on the page of a statement, which keeps the page below 100 KB. The files have all entries.
@@ -42,7 +42,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
     let reference = at.at("customer_ref").text();
     let of_customer = query(&[("customer_ref", &reference)]);
     html! {
-        h1 { (at.at("name").text()) }
+        h1 { (name(at.at("name"))) }
         div.actions {
             @if *may_contract { a.button href={ (href(&["new", "contracts"])) "?" (of_customer) } { "New contract" } }
             a.button.plain href=(statement_page(&reference)) { "Statement" }
@@ -86,7 +86,7 @@ fn missing_terms(missing: JsonView<'_>) -> Markup {
         } @else {
             p { "Documents would lack these terms, unless their contract states them:" }
             ul { @for term in missing.items() {
-                li { code { (term.at("pointer").text()) } " " span.muted { (term.at("detail").text()) } }
+                li { code { (term.at("pointer").text()) } " " span.muted { (name(term.at("detail"))) } }
             } }
         }
     }
@@ -134,7 +134,7 @@ pub fn statement(answers: &StatementAnswers) -> Markup {
         html! { label { (label) input type="date" name=(name) value=(value) required; } }
     };
     html! {
-        h1 { "Statement for " (customer.at("name").text()) }
+        h1 { "Statement for " (name(customer.at("name"))) }
         form.filters method="get" action=(statement_page(&customer.at("customer_ref").text())) {
             (day_field("First day", "from", &answers.days.0))
             (day_field("Last day", "to", &answers.days.1))

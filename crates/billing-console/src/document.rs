@@ -4,7 +4,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{address, changes, day, encoded, facts, grouped, href, instant, link, money, number, section, state, words};
+use crate::parts::{
+    address, changes, day, encoded, facts, grouped, href, instant, isolated, link, money, name, number, section, state, words,
+};
 use crate::units::unit_of;
 use crate::webhooks::notifications;
 
@@ -54,7 +56,7 @@ pub(crate) fn sheet(at: JsonView<'_>) -> Markup {
             (head(at))
             (lines(at))
             (totals(at))
-            @if at.at("note").is_there() { p { (at.at("note").text()) } }
+            @if at.at("note").is_there() { p { (name(at.at("note"))) } }
             @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
         }
     }
@@ -81,7 +83,7 @@ fn head(at: JsonView<'_>) -> Markup {
                 ("Period", html! { (day(at.at("period_start"))) " – " (day(at.at("period_end"))) }),
                 ("Issued", day(at.at("issue_date"))),
                 ("Due", day(at.at("due_date"))),
-                ("Purchase order", html! { (at.at("po_number").text()) }),
+                ("Purchase order", html! { (name(at.at("po_number"))) }),
                 ("Created", instant(at.at("created_at"))),
             ]))
         }
@@ -94,7 +96,7 @@ fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
         div {
             span.muted { (role) }
             div { strong { (link(Some(href(&[part, &party.at(&format!("{field}_ref")).text()])), &name)) } }
-            @if !legal.is_empty() { div { (legal) } }
+            @if !legal.is_empty() { div { (isolated(&legal)) } }
             (address(party.at("address")))
             @if party.at("vat_id").is_there() { div { "VAT ID " (party.at("vat_id").text()) } }
         }
@@ -107,7 +109,7 @@ pub(crate) fn lines(at: JsonView<'_>) -> Markup {
     let has_several = at.at("products").items().nth(1).is_some();
     html! {
         @for product in at.at("products").items() {
-            h2 { (product.at("product_name").text()) }
+            h2 { (name(product.at("product_name"))) }
             div.scrolls tabindex="0" role="region" aria-label=(product.at("product_name").text()) {
                 table {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
@@ -134,7 +136,7 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
     let opens = has_tiers || !steps.is_empty() || has_events;
     html! {
         tr.opens[opens] {
-            td { (line.at("name").text()) }
+            td { (name(line.at("name"))) }
             td { (day(line.at("service_period_start"))) " – " (day(line.at("service_period_end"))) }
             td.amount { (number(line.at("quantity"))) " " (unit_of(&line.at("quantity").text(), &line.at("unit").text())) }
             td.amount { (number(line.at("unit_price"))) }

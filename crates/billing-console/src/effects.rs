@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::document::{lines, title, totals};
 use crate::json_view::JsonView;
-use crate::parts::{day, href, link, number, words};
+use crate::parts::{day, href, link, name, number, words};
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub(crate) fn warnings(effects: JsonView<'_>, is_accepted: bool) -> Markup {
         @for warning in &warnings {
             @let contract = warning.at_any("contract_ref");
             p.notice.refused role="alert" {
-                "Possible mistake: " (warning.at("detail").text()) ". "
+                "Possible mistake: " (name(warning.at("detail"))) ". "
                 @if contract.is_there() { a href=(href(&["contracts", &contract.text()])) { "Show contract" } }
             }
         }
@@ -154,7 +154,7 @@ fn document(effects: JsonView<'_>, change: JsonView<'_>) -> Markup {
     let has_others = effects.at("changes").items().any(|other| other.at("customer_ref").0 != customer.0);
     html! {
         (link(exists.then(|| href(&["documents", &reference.text()])), &title(change)))
-        @if has_others { " " (change.at("customer_name").text()) }
+        @if has_others { " " (name(change.at("customer_name"))) }
         div.muted { (effect(change)) " · " (period(change)) }
     }
 }

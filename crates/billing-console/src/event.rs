@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{author_in, facts, href, identifier, instant, link, number, section, state, words};
+use crate::parts::{author_in, facts, href, identifier, instant, isolated, link, number, section, state, words};
 use crate::thing::content;
 
 /// Renders the page of an event. A deleted event has only its revisions.
@@ -54,7 +54,7 @@ fn revisions(history: JsonView<'_>) -> Markup {
                             td { (revision.at("revision").text()) }
                             td { (instant(revision.at("changed_at"))) }
                             td { (words(&revision.at("action").text())) }
-                            td { (author_in(revision, "changed_by")) }
+                            td { (isolated(&author_in(revision, "changed_by"))) }
                             td { (instant(revision.at("event.timestamp"))) }
                             td.amount { (number(revision.at("event.quantity"))) }
                             td { (link(

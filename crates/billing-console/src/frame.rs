@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::assets::{SCRIPT, STYLE};
-use crate::parts::href;
+use crate::parts::{href, isolated};
 
 /// Root path of the console.
 pub const ROOT: &str = "/console";
@@ -145,7 +145,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
             }
             div.who {
                 @if let Some(who) = &frame.who {
-                    a href=(href(&["account"])) aria-current=[(frame.part == "account").then_some("page")] { (who.email) }
+                    a href=(href(&["account"])) aria-current=[(frame.part == "account").then_some("page")] { (isolated(&who.email)) }
                 }
                 form method="post" action=(href(&["log-out"])) { button.plain { "Log out" } }
             }
@@ -154,8 +154,8 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
         main #main {
             @if !frame.crumbs.is_empty() {
                 nav.crumbs aria-label="Breadcrumb" {
-                    @for crumb in &frame.crumbs { a href=(crumb.href) { (crumb.name) } span aria-hidden="true" { " / " } }
-                    span { (frame.title) }
+                    @for crumb in &frame.crumbs { a href=(crumb.href) { (isolated(&crumb.name)) } span aria-hidden="true" { " / " } }
+                    span { (isolated(&frame.title)) }
                 }
             }
             @match &frame.notice {

@@ -11,7 +11,7 @@ use crate::figure::{billionths, digits};
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
-use crate::parts::{grouped, href, instant, query, section};
+use crate::parts::{grouped, href, instant, name, query, section};
 use crate::units::unit_of;
 use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
 
@@ -244,7 +244,7 @@ fn verification(answers: &HomeAnswers) -> Option<Markup> {
             details {
                 summary { "Details" }
                 ul { @for finding in verification.at("findings").items() {
-                    li { (finding.at("subject").text()) ": " (finding.at("detail").text()) }
+                    li { (finding.at("subject").text()) ": " (name(finding.at("detail"))) }
                 } }
             }
         } @else {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
-use crate::parts::{actor, facts, grouped, href, instant, number, section, state};
+use crate::parts::{actor, facts, grouped, href, instant, isolated, name, number, section, state};
 
 /// Target of the upload forms.
 pub const IMPORT_PATH: &str = "/console/import";
@@ -259,7 +259,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
     let at = JsonView(import);
     let undone = at.at("undone");
     html! {
-        h1 { "Import " (at.at("name").text()) }
+        h1 { "Import " (name(at.at("name"))) }
         @if may_undo && at.at("left").is_amount() {
             p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
                 @if undone.is_there() { "Continue undo" } @else { "Undo import" }
@@ -269,7 +269,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
             ("State", state(at.at("state"))),
             ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Actor", html! { (actor(at)) }),
+            ("Actor", isolated(&actor(at))),
             ("Events recorded", number(at.at("recorded"))),
             ("Duplicates", number(at.at("already_there"))),
             ("Rejected lines", number(at.at("refused"))),
@@ -289,7 +289,7 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
         }
         @if undone.is_there() {
             (section("Undo", &facts(&[
-                ("Actor", html! { (actor(undone)) }),
+                ("Actor", isolated(&actor(undone))),
                 ("Started", instant(undone.at("begun_at"))),
                 ("Ended", instant(undone.at("ended_at"))),
                 ("Events deleted", number(undone.at("deleted"))),
@@ -306,7 +306,7 @@ pub fn import_undo(import: &Value, rejects: &Value) -> Markup {
     let at = JsonView(import);
     let left = at.at("left").text();
     html! {
-        h1 { "Undo import " (at.at("name").text()) }
+        h1 { "Undo import " (name(at.at("name"))) }
         @if at.at("left").is_amount() {
             p {
                 strong { (grouped(&left)) " events" } " of this import will be deleted. Events that are already deleted are skipped. Drafts are reduced. "

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{href, instant, words};
+use crate::parts::{href, instant, name, words};
 
 /// A new API key. Its password is shown only once.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ fn table(keys: JsonView<'_>) -> Markup {
                 tbody { @for key in keys.items() {
                     tr {
                         td { code { (key.at("api_key").text()) } }
-                        td { (key.at("name").text()) }
+                        td { (name(key.at("name"))) }
                         td { (scopes(key)) }
                         td { (instant(key.at("created_at"))) }
                         td { @if key.at("last_used_at").is_there() { (instant(key.at("last_used_at"))) } @else { span.muted { "never" } } }

@@ -8,7 +8,7 @@ use crate::filters::{ListFilters, NamedPeriod, address, narrowing};
 use crate::input::InputKind;
 use crate::json_view::JsonView;
 use crate::listings::ALL;
-use crate::parts::{actor, amounts, day, href, identifier, instant, link, money, number, query, state, words};
+use crate::parts::{actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, words};
 use crate::thing::content;
 
 /// The format of a column.
@@ -367,7 +367,7 @@ fn currency_of(columns: &[Column]) -> Option<&'static str> {
 fn cell(column: &Column, element: JsonView<'_>) -> Markup {
     let at = element.at(column.field);
     let shown = match column.shown {
-        CellFormat::Text | CellFormat::Name => html! { (at.text()) },
+        CellFormat::Text | CellFormat::Name | CellFormat::Prose => name(at),
         CellFormat::Due(_) if element.at_any("state").is("DRAFT") => html! {},
         CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at(currency).text()),
         CellFormat::Balances => {
@@ -380,19 +380,14 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
         CellFormat::Word => html! { (words(&at.text())) },
         CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (content(column.field, at)) } },
         CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
-        CellFormat::Labelled(name) => {
-            let name = element.at_any(name);
-            return if name.is_there() {
-                linked(column, element, &html! { (name.text()) })
-            } else {
-                html! { (at.text()) }
-            };
+        CellFormat::Labelled(label) => {
+            let label = element.at_any(label);
+            return if label.is_there() { linked(column, element, &name(label)) } else { name(at) };
         }
-        CellFormat::Actor => html! { (actor(element)) },
+        CellFormat::Actor => isolated(&actor(element)),
         CellFormat::Sentence => sentence(element),
         CellFormat::Changes => changes(element),
         CellFormat::Id => identifier("Show", &at.text()),
-        CellFormat::Prose => html! { (at.text()) },
         CellFormat::Event => html! { (words(&at.text().replace('.', " "))) },
         CellFormat::Subject => subject(element, &element.at_any("subject_name").text()),
     };

@@ -1,6 +1,6 @@
 //! Common elements of pages: amounts, dates, states and links.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use serde_json::Value;
 
 use crate::frame::ROOT;
@@ -78,14 +78,24 @@ pub(crate) fn identifier(name: &str, reference: &str) -> Markup {
     }
 }
 
-/// Renders a link, or plain text without a target.
+/// Renders a link, or plain text without a target. The text may be a name.
 pub(crate) fn link(href: Option<String>, text: &str) -> Markup {
     html! {
         @match href {
-            Some(href) => a href=(href) { (text) },
-            None => (text),
+            Some(href) => a href=(href) { (isolated(text)) },
+            None => (isolated(text)),
         }
     }
+}
+
+/// Renders a text that people wrote. Its direction of writing follows from its letters and does not change the text around it.
+pub(crate) fn isolated(text: &str) -> Markup {
+    html! { @if text.is_ascii() { (text) } @else { bdi { (text) } } }
+}
+
+/// Renders the content of a field that people wrote, as [`isolated`] does.
+pub(crate) fn name(at: JsonView<'_>) -> Markup {
+    isolated(&at.text())
 }
 
 /// Formats a number with groups of three digits and a Unicode minus.
@@ -192,7 +202,7 @@ pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
 }
 
 /// Renders a section with a heading.
-pub(crate) fn section(title: &str, body: &Markup) -> Markup {
+pub(crate) fn section(title: &(impl Render + ?Sized), body: &Markup) -> Markup {
     html! { section { h2 { (title) } (body) } }
 }
 
@@ -208,7 +218,7 @@ pub(crate) fn address(at: JsonView<'_>) -> Markup {
     let lines = [part("line1"), part("line2"), place, country];
     html! {
         @if at.is_there() {
-            address { @for line in lines.iter().filter(|line| !line.is_empty()) { (line) br; } }
+            address { @for line in lines.iter().filter(|line| !line.is_empty()) { (isolated(line)) br; } }
         }
     }
 }
@@ -235,6 +245,13 @@ mod tests {
     #[test]
     fn what_stands_in_a_path_can_not_leave_it() {
         assert_eq!(href(&["customers", "a/../b?c#d é"]), "/console/customers/a%2F..%2Fb%3Fc%23d%20%C3%A9");
+    }
+
+    #[test]
+    fn texts_of_people_do_not_change_the_direction_of_others() {
+        assert_eq!(isolated("Acme <b>").0, "Acme &lt;b&gt;");
+        assert_eq!(isolated("شركة (1)").0, "<bdi>شركة (1)</bdi>");
+        assert_eq!(link(None, "אקמה").0, "<bdi>אקמה</bdi>");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::figure::{ONE, billionths, digits};
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::CONTRACTS;
-use crate::parts::{changes, facts, grouped, href, link, money, number, query, section, words};
+use crate::parts::{changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
 
 /// Maximum number of line items with a chart.
 const MAX_DRAWN: usize = 4;
@@ -154,7 +154,7 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
     let at = JsonView(&answers.pricing);
     let (reference, currency) = (at.at("product_pricing_ref").text(), at.at("currency").text());
     html! {
-        h1 { (at.at("name").text()) }
+        h1 { (name(at.at("name"))) }
         @if let Some(edit) = &answers.edit { p { a.button href=(edit) { "Edit" } } }
         (facts(&[
             ("Reference", html! { code { (reference) } }),
@@ -163,7 +163,7 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
         ]))
         @if drawn(at).next().is_some() { (calculator(answers, &reference)) }
         @for item in at.at("line_items").items() {
-            (section(&item.at("name").text(), &line_item(item, &currency, answers)))
+            (section(&name(item.at("name")), &line_item(item, &currency, answers)))
         }
         (section("Contracts with this pricing", &html! {
             @if JsonView(&answers.contracts).items().next().is_some() {
@@ -193,7 +193,7 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
         @if let Some(Ok(rate)) = &answers.asked {
             @for item in JsonView(rate).at("line_items").items() {
                 p role="status" {
-                    (item.at("name").text()) ": at " (number(JsonView(rate).at("quantity"))) " → "
+                    (name(item.at("name"))) ": at " (number(JsonView(rate).at("quantity"))) " → "
                     strong { (money(item.at("amount"), &item.at("currency").text())) }
                 }
             }
@@ -259,7 +259,7 @@ pub fn price_preview(preview: &PricePreview) -> Markup {
         div data-result {
             @for item in pricing.at_any("line_items").items() {
                 @if item.at_any("kind").is("USAGE") {
-                    (section(&name_of(item), &html! {
+                    (section(&isolated(&name_of(item)), &html! {
                         (examples(item, rates, &currency))
                         (over_quantity(item, rates, None, None))
                     }))

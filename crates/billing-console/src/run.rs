@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, column};
-use crate::parts::{actor, facts, grouped, href, identifier, instant, number, section, state};
+use crate::parts::{actor, facts, grouped, href, identifier, instant, isolated, number, section, state};
 
 const FAILURES: &[Column] = &[
     column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
@@ -34,7 +34,7 @@ pub fn billing_run(run: &Value) -> Markup {
             ("State", state(at.at("state"))),
             ("Started", instant(at.at("begun_at"))),
             ("Ended", instant(at.at("ended_at"))),
-            ("Actor", html! { (actor(at)) }),
+            ("Actor", isolated(&actor(at))),
             ("Contracts due", number(at.at("contracts"))),
             ("Documents issued", number(at.at("issued"))),
             ("Drafts voided", number(at.at("voided"))),

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
-use crate::parts::{href, instant, words};
+use crate::parts::{href, instant, name, words};
 
 /// Submitted values of a rejected invitation.
 #[derive(Clone, Debug, Default)]
@@ -82,7 +82,7 @@ fn row(one: JsonView<'_>, own: &str) -> Markup {
     let is_own = one.at("email").is(own);
     html! {
         tr {
-            td { (one.at("email").text()) @if is_own { " " span.muted { "(you)" } } }
+            td { (name(one.at("email"))) @if is_own { " " span.muted { "(you)" } } }
             td { (words(&one.at("role").text())) }
             td { @if one.at("second_factor_since").is_there() { "on" } @else { span.muted { "off" } } }
             td { (state(one)) }
@@ -144,14 +144,14 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
 pub fn invited(answer: &Value, service: &str) -> Markup {
     let at = JsonView(answer);
     html! {
-        h1 { "One-time password for " (at.at("email").text()) }
+        h1 { "One-time password for " (name(at.at("email"))) }
         p {
             strong { "Save the password now. It won't be shown again." }
             " The password works once. Send it to the administrator, who sets a new password at log-in."
         }
         dl.facts {
             div { dt { "Console" } dd { (service) (href(&[])) } }
-            div { dt { "E-mail address" } dd { (at.at("email").text()) } }
+            div { dt { "E-mail address" } dd { (name(at.at("email"))) } }
             div { dt { "Password" } dd { code { (at.at("password").text()) } } }
             div { dt { "Valid until" } dd { (instant(at.at("one_time_until"))) } }
         }

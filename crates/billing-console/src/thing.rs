@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::audit::is_identifier;
 use crate::json_view::JsonView;
-use crate::parts::{author, author_in, day, href, identifier, instant, link, number, words};
+use crate::parts::{author, author_in, day, href, identifier, instant, isolated, link, number, words};
 
 /// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
 const REFERENCES: &[(&str, &str, &str)] = &[
@@ -149,7 +149,7 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
         return link(Some(href(&[part, &reference])), &shown);
     }
     match TextKind::of_field(name) {
-        TextKind::Author => html! { (author_in(answer, name)) },
+        TextKind::Author => isolated(&author_in(answer, name)),
         kind => field(value, kind),
     }
 }
@@ -167,7 +167,7 @@ fn field(value: JsonView<'_>, kind: TextKind) -> Markup {
             TextKind::Instant => instant(value),
             TextKind::Author => html! { (author(text)) },
             TextKind::Reference if is_identifier(text) => identifier("Show", text),
-            TextKind::Reference | TextKind::Other => html! { (text) },
+            TextKind::Reference | TextKind::Other => isolated(text),
         },
         Value::Null => html! {},
     }

@@ -10,7 +10,7 @@ use crate::filters::field;
 use crate::json_view::JsonView;
 use crate::list::{Filter, table};
 use crate::listings::{REFUSED, WHY};
-use crate::parts::{day, grouped, href, query, section};
+use crate::parts::{day, grouped, href, isolated, query, section};
 use crate::units::unit_of;
 
 /// Maximum number of bars on a page, which keeps the page below 100 KB.
@@ -152,7 +152,7 @@ impl Series {
     /// Renders the heading of a chart: name, unit and aggregation.
     pub(crate) fn caption(&self) -> Markup {
         html! {
-            strong { (self.name) }
+            strong { (isolated(&self.name)) }
             @for more in [unit_of("", &self.unit).as_str(), self.aggregation.description()] {
                 @if !more.is_empty() { span.muted { ", " (more) } }
             }
@@ -247,7 +247,7 @@ fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucke
                 table {
                     thead { tr {
                         th scope="col" { "Time" }
-                        @for series in drawn { th.amount scope="col" { (series.name) @if !series.unit.is_empty() { ", " (unit_of("", &series.unit)) } } }
+                        @for series in drawn { th.amount scope="col" { (isolated(&series.name)) @if !series.unit.is_empty() { ", " (unit_of("", &series.unit)) } } }
                     } }
                     tbody { @for (index, slot) in slots.iter().enumerate().filter(|(index, _)| is_used(*index)) { tr {
                         td { a href=(events(narrowed, &[("from", &slot.from), ("to", &slot.to)])) { (slot.told) } }
@@ -320,7 +320,7 @@ fn totals(all: &[Series], totals: &Value, span: &Span) -> Markup {
                 thead { tr { th scope="col" { "Usage product" } th.amount scope="col" { "Quantity" } th scope="col" { "Unit" } th.amount scope="col" { "Events" } } }
                 tbody { @for series in all { @let total = digits(series.total(totals)); tr {
                     td {
-                        a href=(href(&["usage-products", &series.reference])) { (series.name) }
+                        a href=(href(&["usage-products", &series.reference])) { (isolated(&series.name)) }
                         @if !series.aggregation.description().is_empty() { span.muted { ", " (series.aggregation.description()) } }
                     }
                     td.amount { data value=(total) { (grouped(&total)) } }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, subject, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
-use crate::parts::{changes, encoded, facts, href, identifier, instant, link, number, section, state, words};
+use crate::parts::{changes, encoded, facts, href, identifier, instant, link, name, number, section, state, words};
 use crate::thing::fields;
 
 /// Overlap periods of a replaced secret with its successor, in hours.
@@ -107,7 +107,7 @@ pub fn webhook(answers: &WebhookAnswers) -> Markup {
         @if answers.may_change { (actions(&reference)) }
         (facts(&[
             ("URL", html! { code { (at.at("url").text()) } }),
-            ("Description", html! { (at.at("description").text()) }),
+            ("Description", html! { (name(at.at("description"))) }),
             ("Event types", html! { (list("event_types")) }),
             ("Customers", html! { (list("customer_refs")) }),
             ("Disabled because", html! { @if at.at("disabled_reason").is_there() { (words(&at.at("disabled_reason").text())) } }),
