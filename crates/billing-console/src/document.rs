@@ -41,6 +41,12 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
         (settlement(at, JsonView(&answers.payments), answers.may_change))
         (notifications(JsonView(&answers.notifications)))
         p { (changes("DOCUMENT", &at.at("document_ref").text())) }
+        @if at.at("missing_glyphs").is_there() {
+            p.muted {
+                "No font of the server has these characters, so the PDF shows boxes instead: " (name(at.at("missing_glyphs")))
+                ". The operator of the server can add a font."
+            }
+        }
         @if !missing.is_empty() {
             (section("Missing legal information", &html! {
                 ul { @for pointer in missing { li { code { (pointer) } } } }

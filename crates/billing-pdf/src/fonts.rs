@@ -1,20 +1,23 @@
 //! The fonts of documents.
 //!
 //! The built-in fonts and those of the operator's folder are always used. The Noto fonts of the distribution are read only for a
-//! document with characters that the others lack, so that they don't influence other documents.
+//! document with characters that the others lack, so that they don't influence other documents. A character that no font has is
+//! drawn as a box.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use billing_domain::ports::PrintError;
 use typst::foundations::Bytes;
-use typst::text::{Font, FontBook, FontInfo};
+use typst::text::{Coverage, Font, FontBook, FontInfo};
 use typst::utils::LazyHash;
 
 /// Noto Sans, under the SIL Open Font License: `fonts/OFL.txt`.
 const BUILT_IN: [&[u8]; 2] = [include_bytes!("../fonts/NotoSans-Regular.ttf"), include_bytes!("../fonts/NotoSans-SemiBold.ttf")];
 /// The folders in which distributions install fonts.
 pub(crate) const SYSTEM_FOLDERS: [&str; 2] = ["/usr/share/fonts", "/usr/local/share/fonts"];
+/// The maximum number of missing characters that a message names.
+const MAX_NAMED: usize = 50;
 /// The weights that documents use.
 const WEIGHTS: [&str; 4] = ["Regular", "Medium", "SemiBold", "Bold"];
 
@@ -48,15 +51,7 @@ impl FontCollection {
     /// # Errors
     /// Returns [`PrintError::Failed`] if a file or folder of the operator cannot be read.
     pub(crate) fn load(dir: Option<&Path>, system_folders: Vec<PathBuf>) -> Result<Self, PrintError> {
-        let mut fonts: Vec<Font> = BUILT_IN.iter().flat_map(|font| Font::iter(Bytes::new(*font))).collect();
-        let mut paths = Vec::new();
-        if let Some(dir) = dir {
-            files_below(dir, &mut paths)?;
-        }
-        for path in paths {
-            let bytes = std::fs::read(&path).map_err(|error| unreadable(&path, &error))?;
-            fonts.extend(Font::iter(Bytes::new(bytes)));
-        }
+        let fonts: Vec<Font> = own_files(dir)?.into_iter().flat_map(Font::iter).collect();
         let book = LazyHash::new(FontBook::from_fonts(&fonts));
         let own = Fonts { book, fonts: fonts.into_iter().map(StoredFont::Loaded).collect() };
         Ok(Self { own, all: OnceLock::new(), system_folders })
@@ -64,7 +59,7 @@ impl FontCollection {
 
     /// Returns the fonts for a text: with those of the system if the others lack one of its characters.
     pub(crate) fn for_text(&self, text: &str) -> &Fonts {
-        if text.chars().all(|c| c.is_ascii() || c.is_whitespace() || is_invisible(c) || self.own.covers(c)) {
+        if missing(text, |c| self.own.covers(c)).is_empty() {
             return &self.own;
         }
         self.all.get_or_init(|| self.own.with_system_fonts(&self.system_folders))
@@ -93,27 +88,23 @@ impl Fonts {
         self.font(found)
     }
 
+    /// Returns the characters of a text that no font has, each once.
+    pub(crate) fn missing(&self, text: &str) -> Vec<char> {
+        missing(text, |c| self.covers(c))
+    }
+
     fn covers(&self, c: char) -> bool {
         (0..self.fonts.len()).any(|index| self.book.info(index).is_some_and(|info| info.coverage.contains(u32::from(c))))
     }
 
-    /// Adds the Noto fonts below folders. Folders and files that can't be read have no fonts: they belong to the system.
+    /// Adds the Noto fonts below folders.
     fn with_system_fonts(&self, folders: &[PathBuf]) -> Self {
         let mut infos: Vec<FontInfo> = (0..self.fonts.len()).filter_map(|index| self.book.info(index).cloned()).collect();
         let mut fonts: Vec<StoredFont> = self.fonts.iter().map(StoredFont::again).collect();
-        for folder in folders {
-            let mut paths = Vec::new();
-            if files_below(folder, &mut paths).is_err() {
-                continue;
-            }
-            for path in paths.into_iter().filter(|path| is_noto_sans(path)) {
-                let Ok(bytes) = std::fs::read(&path) else { continue };
-                // Only the metadata of a font is kept, because a document uses few of many large files.
-                for font in Font::iter(Bytes::new(bytes)).filter(|font| !font.info().family.contains("Mono")) {
-                    infos.push(font.info().clone());
-                    fonts.push(StoredFont::File { path: path.clone(), index: font.index(), font: OnceLock::new() });
-                }
-            }
+        // Only the metadata of a font is kept, because a document uses few of many large files.
+        for (path, index, info) in system_fonts(folders) {
+            infos.push(info);
+            fonts.push(StoredFont::File { path, index, font: OnceLock::new() });
         }
         Self { book: LazyHash::new(FontBook::from_infos(infos)), fonts }
     }
@@ -129,16 +120,61 @@ impl StoredFont {
     }
 }
 
-/// Returns whether a character has no glyph of its own: marks of direction, joiners and breaks.
+/// Which characters the fonts have, without the fonts: the server tells what is missing, and other processes print.
+#[derive(Debug)]
+pub(crate) struct GlyphCoverage {
+    own: Vec<Coverage>,
+    /// The fonts of the system, once a text has a character that the others lack.
+    system: OnceLock<Vec<Coverage>>,
+    system_folders: Vec<PathBuf>,
+}
+
+impl GlyphCoverage {
+    /// Reads which characters the fonts have that [`FontCollection::load`] loads.
+    ///
+    /// # Errors
+    /// Returns [`PrintError::Failed`] if a file or folder of the operator cannot be read.
+    pub(crate) fn load(dir: Option<&Path>, system_folders: Vec<PathBuf>) -> Result<Self, PrintError> {
+        let own = own_files(dir)?.iter().flat_map(|file| FontInfo::iter(file)).map(|info| info.coverage).collect();
+        Ok(Self { own, system: OnceLock::new(), system_folders })
+    }
+
+    /// Returns the characters of a text that no font has, each once.
+    pub(crate) fn missing(&self, text: &str) -> Vec<char> {
+        let has = |fonts: &[Coverage], c: char| fonts.iter().any(|font| font.contains(u32::from(c)));
+        let of_system = || system_fonts(&self.system_folders).into_iter().map(|(.., info)| info.coverage).collect();
+        missing(text, |c| has(&self.own, c) || has(self.system.get_or_init(of_system), c))
+    }
+}
+
+/// Returns the characters of a text that need a glyph and have none, each once.
+fn missing(text: &str, covers: impl Fn(char) -> bool) -> Vec<char> {
+    let mut missing = Vec::new();
+    for c in text.chars().filter(|c| !(c.is_ascii() || c.is_whitespace() || is_invisible(*c))) {
+        if !missing.contains(&c) && !covers(c) {
+            missing.push(c);
+        }
+    }
+    missing
+}
+
+/// Returns the first of the missing characters as a text.
+pub(crate) fn named(missing: &[char]) -> String {
+    missing.iter().take(MAX_NAMED).collect()
+}
+
+/// Returns whether a character has no glyph of its own: marks of direction, joiners, breaks and selectors of variants.
 pub(crate) const fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'
+            | '\u{61c}'
             | '\u{200b}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}'
             | '\u{fe00}'..='\u{fe0f}'
             | '\u{feff}'
+            | '\u{e0100}'..='\u{e01ef}'
     )
 }
 
@@ -149,6 +185,38 @@ fn is_noto_sans(path: &Path) -> bool {
     let Some((script, style)) = name.and_then(|name| name.strip_prefix("NotoSans")?.rsplit_once('-')) else { return false };
     let is_script = script.starts_with(|c: char| c.is_ascii_uppercase()) && !script.ends_with("UI");
     is_script && !script.starts_with("Mono") && !script.starts_with("Display") && WEIGHTS.contains(&style)
+}
+
+/// Reads the built-in fonts and those of the operator's folder.
+fn own_files(dir: Option<&Path>) -> Result<Vec<Bytes>, PrintError> {
+    let mut files = BUILT_IN.map(Bytes::new).to_vec();
+    let mut paths = Vec::new();
+    if let Some(dir) = dir {
+        files_below(dir, &mut paths)?;
+    }
+    for path in paths {
+        files.push(Bytes::new(std::fs::read(&path).map_err(|error| unreadable(&path, &error))?));
+    }
+    Ok(files)
+}
+
+/// Returns the Noto fonts below folders, each with its index in its file. Folders and files that can't be read have no fonts: they
+/// belong to the system.
+fn system_fonts(folders: &[PathBuf]) -> Vec<(PathBuf, u32, FontInfo)> {
+    let mut fonts = Vec::new();
+    for folder in folders {
+        let mut paths = Vec::new();
+        if files_below(folder, &mut paths).is_err() {
+            continue;
+        }
+        for path in paths.into_iter().filter(|path| is_noto_sans(path)) {
+            let Ok(bytes) = std::fs::read(&path) else { continue };
+            let infos = (0..).map_while(|index| Some((index, FontInfo::new(&bytes, index)?)));
+            fonts
+                .extend(infos.filter(|(_, info)| !info.family.contains("Mono")).map(|(index, info)| (path.clone(), index, info)));
+        }
+    }
+    fonts
 }
 
 /// Finds the font files in a folder and its subfolders.

@@ -86,6 +86,11 @@ impl DocumentPrinter for Printer {
         self.render(&Sheet::of_document(printout)?)
     }
 
+    fn missing_glyphs(&self, printout: &Printout) -> String {
+        let missing = |sheet: Sheet| Some(fonts::named(&self.fonts_for(&sheet.data).ok()?.missing(&sheet.data)));
+        Sheet::of_document(printout).ok().and_then(missing).unwrap_or_default()
+    }
+
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
         self.render(&Sheet::of_statement(statement)?)
     }

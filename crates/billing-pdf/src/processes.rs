@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use billing_domain::ports::{DocumentPrinter, PrintError, PrintStop};
 use billing_domain::receivables::StatementPrintout;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::fonts::{self, GlyphCoverage, SYSTEM_FOLDERS};
 use crate::sheet::{Reply, Sheet};
 use crate::typesetting_process::{ProcessLimits, TOO_SLOW};
 
@@ -60,6 +61,8 @@ pub struct PrintProcesses(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     settings: PrintProcessSettings,
+    /// Which characters the fonts have; `None` if the fonts can't be read. Then each print fails with the reason.
+    glyphs: OnceLock<Option<GlyphCoverage>>,
     idle: Mutex<IdleProcesses>,
 }
 
@@ -74,7 +77,7 @@ struct IdleProcesses {
 impl PrintProcesses {
     /// Creates a printer. No process is started yet.
     pub fn new(settings: PrintProcessSettings) -> Self {
-        Self(Arc::new(Shared { settings, idle: Mutex::default() }))
+        Self(Arc::new(Shared { settings, glyphs: OnceLock::new(), idle: Mutex::default() }))
     }
 
     fn print_sheet(&self, sheet: &Sheet) -> Result<RenderedFile, PrintError> {
@@ -87,6 +90,10 @@ impl PrintProcesses {
         match process.print(sheet, settings.deadline) {
             Ok(reply) => {
                 self.0.put_back(process);
+                let missing = self.0.missing_glyphs(sheet);
+                if !missing.is_empty() {
+                    tracing::warn!(file = sheet.identifier, %missing, "no font has some characters of a file, which are boxes there");
+                }
                 Ok(sheet.rendered(reply.into_outcome()?))
             }
             Err(end) => Err(end.stop(settings).into()),
@@ -97,6 +104,10 @@ impl PrintProcesses {
 impl DocumentPrinter for PrintProcesses {
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
         self.print_sheet(&Sheet::of_document(printout)?)
+    }
+
+    fn missing_glyphs(&self, printout: &Printout) -> String {
+        Sheet::of_document(printout).map(|sheet| self.0.missing_glyphs(&sheet)).unwrap_or_default()
     }
 
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
@@ -119,6 +130,12 @@ impl Shared {
     /// Locks the idle processes. Nothing panics while the lock is held, so a poisoned lock has consistent content.
     fn idle(&self) -> MutexGuard<'_, IdleProcesses> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns characters of a sheet that no font has.
+    fn missing_glyphs(&self, sheet: &Sheet) -> String {
+        let load = || GlyphCoverage::load(self.settings.fonts_dir.as_deref(), SYSTEM_FOLDERS.map(PathBuf::from).to_vec()).ok();
+        self.glyphs.get_or_init(load).as_ref().map(|glyphs| fonts::named(&glyphs.missing(&sheet.data))).unwrap_or_default()
     }
 
     /// Returns an idle process that is still running.

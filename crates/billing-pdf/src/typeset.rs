@@ -6,6 +6,7 @@ use billing_domain::calendar::Date;
 use billing_domain::party::appearance::LogoFormat;
 use billing_domain::ports::PrintError;
 use chrono::Datelike as _;
+use serde::Serialize;
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
 use typst::foundations::{Bytes, Datetime, Duration, Smart};
 use typst::layout::{Frame, FrameItem};
@@ -17,12 +18,12 @@ use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::factur_x;
-use crate::fonts::{Fonts, is_invisible};
+use crate::fonts::{Fonts, is_invisible, named};
 use crate::sheet::{Sheet, Template};
 use crate::stamp::Stamp;
 
-/// The maximum number of characters that an error names.
-const MAX_MISSING: usize = 50;
+/// The word across a draft if no font has the word of its language.
+const DRAFT: &str = "DRAFT";
 
 /// The data that all documents share. typst never frees a file id, so the ids are created once.
 struct Constants {
@@ -119,10 +120,15 @@ pub(crate) fn typeset(fonts: &Fonts, sheet: &Sheet) -> Result<Vec<u8>, PrintErro
         Template::Statement => &constants.statement,
         Template::Logo => &constants.logo,
     };
-    let data = match &sheet.draft {
-        Some(word) => with_stamp(&sheet.data, word, fonts)?,
-        None => sheet.data.clone(),
-    };
+    let missing = fonts.missing(&sheet.data);
+    let mut data = sheet.data.clone();
+    if !missing.is_empty() {
+        data = with_field(&data, "missing", &pattern(&missing))?;
+    }
+    if let Some(word) = &sheet.draft {
+        let stamp = Stamp::of(word, fonts).or_else(|| Stamp::of(DRAFT, fonts));
+        data = with_field(&data, "stamp", &stamp.ok_or_else(|| PrintError::Failed("no font has capital letters".to_owned()))?)?;
+    }
     let logo = sheet.logo.as_ref().map(|logo| {
         let file = match logo.format {
             LogoFormat::Png => constants.png,
@@ -138,23 +144,29 @@ pub(crate) fn typeset(fonts: &Fonts, sheet: &Sheet) -> Result<Vec<u8>, PrintErro
     if sheet.e_invoice.is_some() { factur_x::with_description(made?) } else { made }
 }
 
-/// Returns the data of a draft with the outlines of the word across it.
-fn with_stamp(data: &str, word: &str, fonts: &Fonts) -> Result<String, PrintError> {
+/// Returns data with a field that only the typesetter knows, because only the typesetter has the fonts.
+fn with_field(data: &str, name: &str, value: &impl Serialize) -> Result<String, PrintError> {
     let failed = |error: serde_json::Error| PrintError::Failed(error.to_string());
-    let stamp = Stamp::of(word, fonts).ok_or_else(|| PrintError::MissingGlyph(word.to_owned()))?;
     let mut data: serde_json::Map<String, serde_json::Value> = serde_json::from_str(data).map_err(failed)?;
-    data.insert("stamp".to_owned(), serde_json::to_value(&stamp).map_err(failed)?);
+    data.insert(name.to_owned(), serde_json::to_value(value).map_err(failed)?);
     serde_json::to_string(&data).map_err(failed)
+}
+
+/// Returns a regular expression for one of several characters.
+fn pattern(characters: &[char]) -> String {
+    let codes: String = characters.iter().map(|c| format!("\\x{{{:x}}}", u32::from(*c))).collect();
+    format!("[{codes}]")
 }
 
 fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
     let document: PagedDocument = told(typst::compile(input).output)?;
-    let mut missing = String::new();
+    let mut missing = Vec::new();
     for page in document.pages() {
         add_missing_glyphs(&page.frame, &mut missing);
     }
+    // The standard permits no character without a glyph.
     if !missing.is_empty() {
-        return Err(PrintError::MissingGlyph(missing));
+        return Err(PrintError::Failed(format!("no font can draw “{}”", named(&missing))));
     }
     let standards = PdfStandards::new(&[PdfStandard::A_3b, PdfStandard::Ua_1]);
     let date = u8::try_from(day.month()).ok().zip(u8::try_from(day.day()).ok());
@@ -176,8 +188,8 @@ fn told<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     })
 }
 
-/// Adds the characters of a frame that no font contains, each once, up to [`MAX_MISSING`].
-fn add_missing_glyphs(frame: &Frame, missing: &mut String) {
+/// Adds the characters of a frame without a glyph, each once.
+fn add_missing_glyphs(frame: &Frame, missing: &mut Vec<char>) {
     for (_, item) in frame.items() {
         match item {
             FrameItem::Group(group) => add_missing_glyphs(&group.frame, missing),
@@ -187,7 +199,7 @@ fn add_missing_glyphs(frame: &Frame, missing: &mut String) {
                 ranges.sort_by_key(|range| range.start);
                 let visible = |c: &char| !c.is_whitespace() && !is_invisible(*c);
                 for c in ranges.into_iter().flat_map(|range| text[range].chars()).filter(visible) {
-                    if !missing.contains(c) && missing.chars().count() < MAX_MISSING {
+                    if !missing.contains(&c) {
                         missing.push(c);
                     }
                 }

@@ -13,7 +13,7 @@ pub use payments::{
     PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
     unapply, write_off,
 };
-pub use print::{PrintedDocument, WantedPrint, find_print, keep_attached_e_invoice, keep_print, print_document};
+pub use print::{PrintedDocument, ToPrint, WantedPrint, find_print, keep_attached_e_invoice, keep_print, print_document};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,6 +21,7 @@ use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::document::legal_particulars::{LegalParticulars, missing};
 use billing_domain::document::lines::FamilySums;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{DocumentContent, total_up};
 use billing_domain::document::{
     AtIssue, BookDocument, CONTENT_FORMAT, Document, DocumentHead, DocumentKind, DocumentState, DraftContent, IssuedDocument,
@@ -88,6 +89,8 @@ pub struct DocumentView {
     pub paper: Option<Box<LegalParticulars>>,
     /// The amounts applied at the issue. `None` for a document that is not issued or was frozen before they were recorded.
     pub at_issue: Option<AtIssue>,
+    /// The characters that no font has, which a PDF file shows as boxes. Only the view of a single document has them.
+    pub missing_glyphs: Option<String>,
 }
 
 impl DocumentView {
@@ -180,7 +183,18 @@ pub struct IssueDates {
 /// Returns [`UseCaseError::Unknown`] if the document does not exist.
 pub fn get_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<DocumentView> {
     let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-    document_view(cx.tx, cx.organization, document, cx.now)
+    let head = document.head.clone();
+    let mut view = document_view(cx.tx, cx.organization, document, cx.now)?;
+    let said = DraftContent {
+        parties: view.parties.clone(),
+        po_number: view.po_number.clone(),
+        note: view.note.clone(),
+        content: view.content.clone(),
+        paper: view.paper.clone(),
+    };
+    let missing = cx.services.printer.missing_glyphs(&Printout::of_draft(head, said));
+    view.missing_glyphs = (!missing.is_empty()).then_some(missing);
+    Ok(view)
 }
 
 /// Returns the view of a document.
@@ -614,5 +628,6 @@ fn said_view(
         note: said.note,
         paper: said.paper,
         at_issue: None,
+        missing_glyphs: None,
     })
 }

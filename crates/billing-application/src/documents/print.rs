@@ -1,13 +1,17 @@
 //! Prints documents as PDF files. Files of issued documents are created once and stored. Drafts are printed each time.
 
 use billing_domain::access::Principal;
+use billing_domain::document::Document;
 use billing_domain::document::files::{DocumentFile, FileForm, RenderedFile};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
+use billing_domain::ledger::ContractBook;
+use billing_domain::party::legal::Strictness;
+use billing_domain::ports::PrintError;
 use billing_domain::refs::DocumentRef;
 
 use super::e_invoice::{attached_e_invoice, keep};
-use super::unissued_content;
+use super::{book_of, unissued_content};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -27,27 +31,58 @@ pub enum WantedPrint {
     /// The stored file.
     Kept(PrintedDocument),
     /// The content to print with [`keep_attached_e_invoice`], [`print_document`] and [`keep_print`].
-    ToPrint(Box<Printout>),
+    ToPrint(Box<ToPrint>),
+}
+
+/// The content of a document to print.
+#[derive(Clone, Debug)]
+pub struct ToPrint {
+    /// The content.
+    pub printout: Printout,
+    /// Whether the file is stored: the document is issued, and fonts have all its characters.
+    is_final: bool,
 }
 
 /// Returns the stored file of a document, or the content to print.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::Unknown`] if the document does not exist.
+/// - [`UseCaseError::Print`] if no font has one of its characters and the entity is strict.
 pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<WantedPrint> {
     let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
+    let mut books = Vec::new();
     if let Some(printout) = Printout::of_issued(&document) {
         let kept = cx.tx.document_file(document.head.key(cx.organization), FileForm::Pdf)?;
         return Ok(match kept {
             Some(DocumentFile { made, .. }) => WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made }),
             None => {
                 let e_invoice = attached_e_invoice(cx, &document)?;
-                WantedPrint::ToPrint(Box::new(with_logo(cx, Printout { e_invoice, ..printout })?))
+                to_print(cx, &mut books, &document, Printout { e_invoice, ..printout })?
             }
         });
     }
-    let said = unissued_content(cx.tx, cx.organization, &mut Vec::new(), &document, cx.now)?;
-    Ok(WantedPrint::ToPrint(Box::new(with_logo(cx, Printout::of_draft(document.head, said))?)))
+    let said = unissued_content(cx.tx, cx.organization, &mut books, &document, cx.now)?;
+    let printout = Printout::of_draft(document.head.clone(), said);
+    to_print(cx, &mut books, &document, printout)
+}
+
+/// Returns the content to print. A file with boxes instead of characters is not stored, so that it is complete once fonts have the
+/// characters.
+fn to_print(
+    cx: &mut Cx<'_>,
+    books: &mut Vec<(bool, ContractBook)>,
+    document: &Document,
+    printout: Printout,
+) -> UseCaseResult<WantedPrint> {
+    let missing = cx.services.printer.missing_glyphs(&printout);
+    if !missing.is_empty() {
+        let book = book_of(cx.tx, cx.organization, books, document, cx.now)?;
+        if book.entity(&document.head.entity_ref)?.profile.paper.strictness == Strictness::Strict {
+            return Err(PrintError::MissingGlyph(missing).into());
+        }
+    }
+    let is_final = printout.issued.is_some() && missing.is_empty();
+    Ok(WantedPrint::ToPrint(Box::new(ToPrint { printout: with_logo(cx, printout)?, is_final })))
 }
 
 /// Returns a printout with the image of its logo. A document has only the hash.
@@ -63,7 +98,8 @@ fn with_logo(cx: &mut Cx<'_>, mut printout: Printout) -> UseCaseResult<Printout>
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the e-invoice cannot be stored.
-pub fn keep_attached_e_invoice(services: &Services, principal: &Principal, printout: &mut Printout) -> UseCaseResult<()> {
+pub fn keep_attached_e_invoice(services: &Services, principal: &Principal, wanted: &mut ToPrint) -> UseCaseResult<()> {
+    let printout = &mut wanted.printout;
     let key = printout.head.key(allow(principal, UseCase::GetDocument)?);
     if let Some(e_invoice) = printout.e_invoice.take() {
         printout.e_invoice = Some(keep(services, key, FileForm::Cii, e_invoice)?);
@@ -80,17 +116,18 @@ pub fn print_document(services: &Services, principal: &Principal, printout: &Pri
     Ok(services.printer.print(printout)?)
 }
 
-/// Stores the first file of an issued document. Concurrent callers all get the stored file. The file of a draft is not stored.
+/// Stores the first complete file of an issued document. Concurrent callers all get the stored file. Other files are not stored.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the file cannot be stored.
 pub fn keep_print(
     services: &Services,
     principal: &Principal,
-    printout: &Printout,
+    wanted: &ToPrint,
     file: RenderedFile,
 ) -> UseCaseResult<PrintedDocument> {
+    let printout = &wanted.printout;
     let key = printout.head.key(allow(principal, UseCase::GetDocument)?);
-    let file = if printout.issued.is_none() { file } else { keep(services, key, FileForm::Pdf, file)? };
+    let file = if wanted.is_final { keep(services, key, FileForm::Pdf, file)? } else { file };
     Ok(PrintedDocument { number: printout.head.number.clone(), file })
 }

@@ -202,7 +202,7 @@ pub trait EventMapper: Send + Sync {
 /// An error of document printing.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PrintError {
-    /// No font contains these characters of the document.
+    /// No font contains these characters of the document, and its entity is strict.
     #[error("no font has the characters “{0}”")]
     MissingGlyph(String),
     /// The fonts are unreadable, or a library failed.
@@ -242,11 +242,14 @@ pub enum PrintStop {
 /// Printing takes time and memory: never call it on an async worker, and limit concurrent calls.
 #[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DocumentPrinter: Send + Sync {
-    /// Renders a PDF file.
+    /// Renders a PDF file. A character that no font has is a box.
     ///
     /// # Errors
     /// Returns a [`PrintError`] when the document cannot be printed.
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError>;
+
+    /// Returns the characters of a document that no font has, each once, and at most 50. Returns none if the fonts cannot be read.
+    fn missing_glyphs(&self, printout: &Printout) -> String;
 
     /// Renders a customer's statements as a PDF file.
     ///

@@ -174,6 +174,9 @@ answer! {
         /// Legally required fields that are missing, as JSON pointers such as `/customer/legal_name`. Entities whose
         /// `paper` is STRICT issue no document with missing fields.
         missing: Vec<String> = view.missing(),
+        /// Characters that no font of the server has. In the PDF file, each is a box, and the file is made anew with each request
+        /// until fonts have all characters. At most 50. Null if there are none, and in lists, previews and answers to changes.
+        missing_glyphs: Option<String> = view.missing_glyphs.clone(),
     }
 }
 

@@ -132,8 +132,9 @@ impl Problem {
             UseCaseError::Store(StoreError::Unavailable(reason)) if reason.is::<NodeUnavailable>() => Self::node_unavailable(),
             UseCaseError::Store(StoreError::Unavailable(_)) => Self::unavailable(),
             UseCaseError::Print(PrintError::MissingGlyph(missing)) => {
-                let detail =
-                    format!("no font of this server has “{missing}”, which the document says: its operators can add one");
+                let detail = format!(
+                    "no font of this server has “{missing}”, and the entity's paper is STRICT: its operators can add a font"
+                );
                 Self::new(StatusCode::CONFLICT, "glyph_missing", detail)
             }
             UseCaseError::Print(PrintError::Stopped(stop)) => Self::print_failed(stop),

@@ -4,10 +4,9 @@ use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, ETag, EntityTag, Header as _, IF_NONE_MATCH, IfNoneMatch,
 };
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::documents::{self, DocumentList, PrintedDocument, WantedEInvoice, WantedPrint};
+use billing_application::documents::{self, DocumentList, PrintedDocument, ToPrint, WantedEInvoice, WantedPrint};
 use billing_application::error::ResourceKind;
 use billing_domain::document::files::RenderedFile;
-use billing_domain::document::printout::Printout;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
@@ -29,26 +28,26 @@ pub(crate) async fn get_document_pdf(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
     let printed = match call.look_up(move |cx| documents::find_print(cx, document_ref)).await? {
         WantedPrint::Kept(printed) => printed,
-        WantedPrint::ToPrint(printout) => print(&call, printout).await?,
+        WantedPrint::ToPrint(wanted) => print(&call, wanted).await?,
     };
     Ok(answer_file(&call.request, printed.file, PDF, &format!("{}.pdf", printed.number)))
 }
 
 /// Prints a document. The database is used before and after, but not while the document is printed.
-async fn print(call: &Call, mut printout: Box<Printout>) -> Result<PrintedDocument, Problem> {
-    if printout.e_invoice.is_some() {
+async fn print(call: &Call, mut wanted: Box<ToPrint>) -> Result<PrintedDocument, Problem> {
+    if wanted.printout.e_invoice.is_some() {
         let keep = call.run(move |services, principal| {
-            documents::keep_attached_e_invoice(services, principal, &mut printout)?;
-            Ok(printout)
+            documents::keep_attached_e_invoice(services, principal, &mut wanted)?;
+            Ok(wanted)
         });
-        printout = keep.await?;
+        wanted = keep.await?;
     }
     let print = call.print(move |services, principal| {
-        let file = documents::print_document(services, principal, &printout)?;
-        Ok((printout, file))
+        let file = documents::print_document(services, principal, &wanted.printout)?;
+        Ok((wanted, file))
     });
-    let (printout, file) = print.await?;
-    call.run(move |services, principal| documents::keep_print(services, principal, &printout, file)).await
+    let (wanted, file) = print.await?;
+    call.run(move |services, principal| documents::keep_print(services, principal, &wanted, file)).await
 }
 
 pub(crate) async fn get_document_xml(call: Call) -> Reply {

@@ -83,11 +83,28 @@ async fn more_documents_than_may_be_made_at_a_time_are_turned_away_and_kept_ones
 }
 
 #[actix_web::test]
-async fn what_cannot_be_printed_is_refused() {
+async fn a_character_without_a_font_is_a_box_except_for_a_strict_entity() {
     let (server, bearer) = start(1).await;
+    let key = ("authorization", bearer.as_str());
     let document = draft(&server, &bearer, "Acme ☐").await;
     let path = format!("/api/documents/{document}/pdf");
-    let refused = server.get(&path, ("authorization", &bearer)).await;
+    for _ in 0..2 {
+        assert_eq!(server.get(&path, key).await.status, 200);
+        let shown = server.get(&format!("/api/documents/{document}"), key).await;
+        assert_eq!(shown.json()["missing_glyphs"], "☐", "{shown:?}");
+        server.post(&format!("/api/documents/issue/{document}"), key, "").await;
+    }
+    // The file of the issued document isn't stored: a server that can't print has none.
+    let unable = server.another(|settings| {
+        settings.prints_at_once = 0;
+        settings.turn_wait = Duration::ZERO;
+    });
+    assert_eq!(unable.get(&path, key).await.problem(), (503, "overloaded".to_owned()));
+    let shown = server.get(&format!("/api/documents/{document}"), key).await.json();
+    let entity = shown["entity"]["entity_ref"].as_str().expect("a reference");
+    let edited = server.post(&format!("/api/entities/edit/{entity}"), key, r#"{"paper":"STRICT"}"#).await;
+    assert_eq!(edited.status, 200, "{edited:?}");
+    let refused = server.get(&path, key).await;
     assert_eq!(refused.problem(), (409, "glyph_missing".to_owned()));
     assert!(refused.json()["detail"].as_str().is_some_and(|detail| detail.contains("“☐”")), "{refused:?}");
     for unknown in [UNKNOWN, "nonsense"] {

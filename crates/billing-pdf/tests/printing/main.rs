@@ -366,7 +366,7 @@ fn more_than_five_hundred_lines_are_one_per_product() {
 }
 
 #[test]
-fn what_no_font_has_is_refused_by_its_name() {
+fn what_no_font_has_is_a_box_and_is_named() {
     let named = |name: &str| {
         let mut printout = invoice();
         printout.said.parties.customer_legal_name = Some(line(name));
@@ -376,8 +376,9 @@ fn what_no_font_has_is_refused_by_its_name() {
     let fonts = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/printing/fonts");
     let (without, with_hebrew) = (Printer::without_system_fonts(None), Printer::without_system_fonts(Some(fonts)));
     let missing = |printer: &Printer, name: &str| {
-        let Err(PrintError::MissingGlyph(missing)) = printer.print(&named(name)) else { panic!("{name} was printed") };
-        let mut letters: Vec<char> = missing.chars().collect();
+        let text = read("boxes", &printer.print(&named(name)).expect("a file with boxes").bytes);
+        let mut letters: Vec<char> = printer.missing_glyphs(&named(name)).chars().collect();
+        assert!(!letters.is_empty() && !text.concat().contains(&letters[..]), "a box is no text: {text:#?}");
         letters.sort_unstable();
         letters.into_iter().collect::<String>()
     };
@@ -390,6 +391,7 @@ fn what_no_font_has_is_refused_by_its_name() {
     assert!(text.iter().any(|line| line.contains("Acme") && line.contains("שלום")), "{text:#?}");
 
     let nowhere = Printer::without_system_fonts(Some(PathBuf::from("/nonexistent")));
+    assert_eq!(nowhere.missing_glyphs(&hebrew), "");
     let Err(PrintError::Failed(why)) = nowhere.print(&hebrew) else { panic!("expected an error for a missing folder") };
     assert!(why.starts_with("/nonexistent can't be read"), "{why}");
 }
@@ -398,7 +400,7 @@ fn what_no_font_has_is_refused_by_its_name() {
 fn every_character_of_the_built_in_fonts_is_drawn() {
     let mut printout = invoice();
     // Latin, Greek and Cyrillic letters, combining marks, and invisible characters.
-    let written = "Łódź Ærøskøbing Ελλάδα Україна Đặng a\u{301}\u{327} ½ № € ₴ ₿ “x” ‑ fi x\u{ad}y x\u{feff}y x\u{200d}y x\u{200e}y x\u{2060}y\u{3000}z";
+    let written = "Łódź Ærøskøbing Ελλάδα Україна Đặng a\u{301}\u{327} ½ № € ₴ ₿ “x” ‑ fi x\u{ad}y x\u{feff}y x\u{200d}y x\u{200e}y x\u{2060}y\u{3000}z y\u{61c}y y\u{e0100}y";
     printout.said.parties.customer_legal_name = Some(line(written));
     printout.said.note = Some(prose("one\n\n\ttwo \n  three"));
     let text = text("characters", &printout);

@@ -106,6 +106,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         note: None,
         paper,
         at_issue: None,
+        missing_glyphs: None,
     }
 }
 
