@@ -45,11 +45,29 @@ pub enum AuthRequirement {
     Permission(UseCase),
 }
 
-/// `POST` operations that change nothing. Their input does not fit a URL.
-pub(crate) const QUESTIONS: [&str; 3] = ["dry_run", "rate_new_pricing", "test_usage_format"];
-
-/// Operations that check a password or a code. They have the rate limits of log-ins.
-pub(crate) const TRIES: [&str; 4] = ["change_password", "confirm_identity", "confirm_second_factor", "remove_second_factor"];
+/// What sets an operation apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flag {
+    /// The operation checks a password or a code, so it has the rate limits of log-ins.
+    ChecksSecret,
+    /// The operation checks the credentials of a log-in.
+    LogsIn,
+    /// The operation is a `POST` that changes nothing. Its input does not fit a URL.
+    Question,
+    /// The operation previews others and has their refusals.
+    PreviewsOthers,
+    /// The operation changes documents and supports dry runs by its path.
+    DryRun,
+    /// The operation takes a file instead of JSON and can stop in the middle of it.
+    TakesFile,
+    /// The operation is a list with sums of amounts in headers.
+    SumsAmounts,
+    /// The body has the reference of an event.
+    NamesEvent,
+    /// The request brings one event, which the usage writer groups with others. The writer then also looks up the bearer
+    /// token's key.
+    Grouped,
+}
 
 /// An operation: one method on one path.
 pub struct Operation {
@@ -62,14 +80,10 @@ pub struct Operation {
     /// Required credential.
     pub needs: AuthRequirement,
     pub(crate) tag: &'static str,
-    /// Whether the request brings one event, which the usage writer groups with others. The writer then also looks up the
-    /// bearer token's key.
-    pub(crate) is_grouped: bool,
     /// Description: the summary line, then further lines.
     pub(crate) does: &'static [&'static str],
     pub(crate) handler: Handler,
-    /// Whether the operation changes documents and supports dry runs by its path.
-    pub(crate) has_dry_run: bool,
+    pub(crate) flags: &'static [Flag],
     pub(crate) takes: Option<RequestBodySpec>,
     pub(crate) asks: Option<QuerySpec>,
     /// The success response.
@@ -215,7 +229,7 @@ impl Operation {
     /// Returns the route that answers HTTP requests.
     pub(crate) fn route(&self) -> Route {
         let takes = self.takes.as_ref().map(|takes| takes.required);
-        let brings_event = self.is_grouped;
+        let brings_event = self.is(Flag::Grouped);
         match self.handler {
             Handler::Call(handler) => web::to(move |call: Call, payload: web::Payload| async move {
                 let call = match takes {
@@ -227,6 +241,11 @@ impl Operation {
             }),
             Handler::Route(route) => route(),
         }
+    }
+
+    /// Returns whether the operation has a flag.
+    pub(crate) fn is(&self, flag: Flag) -> bool {
+        self.flags.contains(&flag)
     }
 
     /// Returns whether the operation accepts the `Version` header.
@@ -244,7 +263,7 @@ impl Operation {
 
     /// Returns whether the operation changes state.
     pub fn changes_state(&self) -> bool {
-        self.method != Method::GET && !QUESTIONS.contains(&self.id)
+        self.method != Method::GET && !self.is(Flag::Question)
     }
 
     /// Returns whether the operation accepts the `Idempotency-Key` header.

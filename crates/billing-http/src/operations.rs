@@ -48,7 +48,7 @@ use crate::dto::webhooks::{
     WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
 };
 pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
-use crate::operation::{Free, Handler, List, QuerySpec, RequestBodySpec, ResponseSpec};
+use crate::operation::{Flag, Free, Handler, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::problem::Problem;
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
@@ -82,36 +82,12 @@ macro_rules! first {
     };
 }
 
-macro_rules! is_grouped {
-    () => {
-        false
-    };
-    (writer) => {
-        true
-    };
-    (route) => {
-        false
-    };
-}
-
 macro_rules! handler {
     ($handler:path) => {
         Handler::Call(|call| Box::pin($handler(call)))
     };
-    ($handler:path, writer) => {
-        handler!($handler)
-    };
     ($handler:path, route) => {
         Handler::Route(|| Route::new().to($handler))
-    };
-}
-
-macro_rules! has_dry_run {
-    () => {
-        false
-    };
-    (dry_run) => {
-        true
     };
 }
 
@@ -121,8 +97,8 @@ macro_rules! has_dry_run {
 /// - `asks`: the query parameters,
 /// - `answers`, `writes` or `gone`: a JSON response, a text response or an empty response,
 /// - `conflicts` and `refuses`: the error codes (409 and 422) that are specific to the operation,
-/// - `by writer`: the usage writer handles the request. `by route`: the handler takes an HTTP request instead of a call,
-/// - `or dry_run`: the operation changes documents and supports dry runs by its path.
+/// - `is`: what sets the operation apart, a [`Flag`] each,
+/// - `by route`: the handler takes an HTTP request instead of a call.
 macro_rules! operations {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
@@ -134,8 +110,8 @@ macro_rules! operations {
         $(, gone : $gone:literal)?
         $(, conflicts $($conflict:ident)+)?
         $(, refuses $($refusal:ident)+)?
-        $(, by $grouped:ident)?
-        $(, or $dry_run:ident)?
+        $(, is $($flag:ident)+)?
+        $(, by $way:ident)?
         ;
     )+ })+) => {
         /// All operations. If two paths match, the first wins, so fixed names come before parameters.
@@ -146,8 +122,8 @@ macro_rules! operations {
             needs: AuthRequirement::$needs $((UseCase::$use_case))?,
             tag: stringify!($tag),
             does: &[$($does),+],
-            handler: handler!($module::$handler $(, $grouped)?),
-            has_dry_run: has_dry_run!($($dry_run)?),
+            handler: handler!($module::$handler $(, $way)?),
+            flags: &[$($(Flag::$flag),+)?],
             takes: first!($(RequestBodySpec::of::<$body>(&[$($body_or),*]))?),
             asks: first!($(QuerySpec::of::<$params>())?),
             answers: {
@@ -157,7 +133,6 @@ macro_rules! operations {
             },
             conflicts: &[$($(stringify!($conflict)),+)?],
             refuses: &[$($(stringify!($refusal)),+)?],
-            is_grouped: is_grouped!($($grouped)?),
         },)+)+];
     };
 }
@@ -173,6 +148,7 @@ operations! {
             takes LogInBody,
             answers LogInAnswer: "A bearer token, or the session of the cookie",
             refuses password_refused,
+            is LogsIn,
             by route;
 
         /// Ends the session or revokes the bearer token of the request.
@@ -218,7 +194,8 @@ operations! {
         POST "/auth/session/confirm" Permission(ConfirmIdentity) => own_account::confirm_identity,
             takes ConfirmationBody,
             gone: "The identity is confirmed",
-            refuses wrong_password;
+            refuses wrong_password,
+            is ChecksSecret;
 
         /// Lists the caller's own sessions, newest first.
         GET "/auth/sessions/list" Permission(ListSessions) => own_account::list_sessions,
@@ -237,7 +214,8 @@ operations! {
             takes PasswordChangeBody,
             gone: "The password is changed",
             conflicts account_changed,
-            refuses password_refused wrong_password;
+            refuses password_refused wrong_password,
+            is ChecksSecret;
 
         /// Creates the secret of a second factor.
         ///
@@ -254,14 +232,16 @@ operations! {
             takes SecondFactorCodeBody,
             answers RecoveryCodesJson: "Recovery codes for a lost device",
             conflicts account_changed second_factor_not_enrolled second_factor_on,
-            refuses invalid_code;
+            refuses invalid_code,
+            is ChecksSecret;
 
         /// Removes the second factor. Log-ins no longer require a code.
         POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) => own_account::remove_second_factor,
             takes SecondFactorRemovalBody,
             gone: "The second factor is removed",
             conflicts account_changed second_factor_locked second_factor_off,
-            refuses invalid_code wrong_password;
+            refuses invalid_code wrong_password,
+            is ChecksSecret;
 
         /// Creates an administrator with a one-time password.
         ///
@@ -297,8 +277,7 @@ operations! {
             takes EventBody,
             answers EventResultJson: "The recorded event with its document",
             refuses matching,
-            by writer,
-            or dry_run;
+            is Grouped DryRun;
 
         /// Records up to 10,000 usage events.
         ///
@@ -317,22 +296,21 @@ operations! {
             takes FormattedEventBody,
             answers EventJson: "The recorded event as converted by the format",
             refuses matching format_error unknown_format,
-            or dry_run;
+            is DryRun;
 
         /// Replaces a usage event with another free-form event and updates its documents in the same request.
         POST "/api/usage/event/formatted/update" Permission(UpdateEvent) => usage::update_formatted_event,
             takes FormattedUpdateBody,
             answers EventJson: "The changed event",
             refuses matching format_error unknown_format,
-            or dry_run;
+            is NamesEvent DryRun;
 
         /// Changes a usage event and updates its documents in the same request.
         POST "/api/usage/event/update" Permission(UpdateEvent) => usage::update_event,
             takes EventUpdateBody,
             answers EventJson: "The changed event",
             refuses matching,
-            by writer,
-            or dry_run;
+            is NamesEvent Grouped DryRun;
 
         /// Lists all changes of a usage event, also of a deleted one.
         GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
@@ -351,8 +329,7 @@ operations! {
         DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
             gone: "The event is deleted",
             refuses amount_out_of_range,
-            by writer,
-            or dry_run;
+            is Grouped DryRun;
 
         /// Lists rejected usage: counts by day, reason, customer and usage product, each with its latest example.
         ///
@@ -381,6 +358,7 @@ operations! {
             asks ImportParams,
             answers ImportResultJson: "The result of the import",
             refuses unknown_format format_error,
+            is TakesFile,
             by route;
 
         /// Reverses an import: deletes the events that it recorded and updates their documents.
@@ -442,7 +420,7 @@ operations! {
             takes CustomerEditBody,
             answers CustomerJson: "The changed customer",
             refuses forms,
-            or dry_run;
+            is DryRun;
 
         /// Lists customers in order of creation.
         GET "/api/customers/filter" Permission(ListCustomers) => catalog::list_customers,
@@ -488,7 +466,7 @@ operations! {
             answers EntityJson: "The changed supplier entity",
             conflicts already_exists numbers_given,
             refuses forms logo_too_complex,
-            or dry_run;
+            is DryRun;
 
         /// Lists supplier entities in order of creation.
         GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
@@ -528,7 +506,8 @@ operations! {
         POST "/api/pricings/rates" Permission(RatePricing) => catalog::rate_new_pricing,
             takes PricingRateBody,
             answers List<PricingRateJson>: "The price of each quantity, in request order",
-            refuses amount_out_of_range unknown_usage_product;
+            refuses amount_out_of_range unknown_usage_product,
+            is Question;
 
         /// Returns a pricing.
         GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
@@ -596,7 +575,8 @@ operations! {
         POST "/api/usage/formats/test" Permission(TestFormat) => catalog::test_usage_format,
             takes FormatTestBody,
             answers FormatTestJson: "The converted event",
-            refuses format_error unknown_format;
+            refuses format_error unknown_format,
+            is Question;
 
         /// Lists usage formats in order of creation, the built-in format first.
         GET "/api/usage/formats/filter" Permission(ListFormats) => catalog::list_usage_formats,
@@ -616,7 +596,7 @@ operations! {
             answers ContractCreatedJson: "The reference of the created contract",
             conflicts documents,
             refuses terms,
-            or dry_run;
+            is DryRun;
 
         /// Changes a contract from a date, from the current period or from the next period.
         POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract,
@@ -624,7 +604,7 @@ operations! {
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments already_started version_conflict,
             refuses terms periods,
-            or dry_run;
+            is DryRun;
 
         /// Cancels a contract at the end of its current period, today or on a date.
         POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract,
@@ -632,7 +612,7 @@ operations! {
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses periods,
-            or dry_run;
+            is DryRun;
 
         /// Resumes a canceled contract whose last day has not passed.
         POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract,
@@ -640,7 +620,7 @@ operations! {
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses periods,
-            or dry_run;
+            is DryRun;
 
         /// Changes the quantity of a fixed line item from a date.
         POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity,
@@ -648,7 +628,7 @@ operations! {
             answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
             conflicts amendments,
             refuses terms periods,
-            or dry_run;
+            is DryRun;
 
         /// Lists a customer's contracts in order of creation.
         GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts,
@@ -691,7 +671,8 @@ operations! {
         /// Lists documents with totals by currency, or with `format` exports all of them as a table.
         GET "/api/documents/filter" Permission(ListDocuments) => documents::list_documents,
             asks DocumentListParams,
-            answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents, or with `format` a table of all documents";
+            answers List<DocumentJson> | "text/csv" | "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "A page of documents, or with `format` a table of all documents",
+            is SumsAmounts;
 
         /// Sums issued documents by month of issue and currency.
         ///
@@ -734,21 +715,21 @@ operations! {
             answers DocumentJson: "The issued document",
             conflicts clock_not_trusted not_a_draft documents,
             refuses amount_out_of_range,
-            or dry_run;
+            is DryRun;
 
         /// Voids an unpaid issued document. A replacement document bills its period again.
         POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document,
             answers DocumentJson: "The void document",
             conflicts not_issued document_has_dependents document_paid credits_applied credit_refunded billed_elsewhere not_voidable documents,
             refuses amount_out_of_range,
-            or dry_run;
+            is DryRun;
 
         /// Reverses a payment or refund; the settled amounts become due again.
         POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment,
             takes Option<ReversalBody>,
             answers DocumentJson: "The document that the payment is recorded on",
             conflicts already_reversed payment_refunded,
-            or dry_run;
+            is DryRun;
 
         /// Lists payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments,
@@ -761,7 +742,7 @@ operations! {
             answers DocumentJson: "The document with the payment",
             conflicts not_owed,
             refuses amount_out_of_range,
-            or dry_run;
+            is DryRun;
 
         /// Lists a document's payments and refunds in the order in which they were recorded.
         GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document,
@@ -773,7 +754,7 @@ operations! {
             answers DocumentJson: "The credit, or the document of the payment",
             conflicts not_unapplied,
             refuses amount_out_of_range,
-            or dry_run;
+            is DryRun;
 
         /// Applies an amount of a credit or payment to a document.
         POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply,
@@ -781,20 +762,20 @@ operations! {
             answers DocumentJson: "The settled document",
             conflicts not_owed not_unapplied,
             refuses amount_out_of_range,
-            or dry_run;
+            is DryRun;
 
         /// Reverses an application of a credit or payment.
         POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply,
             answers DocumentJson: "The document that is no longer settled by the application",
             conflicts not_unapplied,
-            or dry_run;
+            is DryRun;
 
         /// Writes off a document's amount due, or reverses its write-off.
         POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off,
             takes Option<WriteOffBody>,
             answers DocumentJson: "The document",
             conflicts already_written_off not_owed not_written_off,
-            or dry_run;
+            is DryRun;
 
         /// Issues all documents that are due; with `dry_run` only lists them.
         ///
@@ -896,7 +877,8 @@ operations! {
         POST "/api/dry_run" Permission(RunDry) => dry_run::dry_run,
             takes DryRunBody,
             answers EffectsJson: "The affected documents, before and after the change",
-            refuses no_dry_run;
+            refuses no_dry_run,
+            is PreviewsOthers Question;
 
         /// Searches by number, reference, key, purchase order number, name, e-mail address or tax number.
         GET "/api/search" Permission(Search) => search::search,
@@ -958,7 +940,7 @@ operations! {
             answers ChargeJson: "The recorded charge with its document",
             conflicts already_exists documents,
             refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents,
-            or dry_run;
+            is DryRun;
 
         /// Changes a charge. Omitted fields stay unchanged.
         POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge,
@@ -966,7 +948,7 @@ operations! {
             answers ChargeJson: "The changed charge",
             conflicts documents,
             refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents,
-            or dry_run;
+            is DryRun;
 
         /// Lists charges in order of creation.
         GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges,
@@ -981,7 +963,7 @@ operations! {
         DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge,
             gone: "The charge is deleted",
             refuses credit_above_billed amount_out_of_range,
-            or dry_run;
+            is DryRun;
     }
 }
 
@@ -1028,7 +1010,6 @@ mod tests {
         NewBankAccountRef, NewChargeRef, NewCustomerRef, NewEntityRef, NewFormatRef, NewPricingRef, NewUsageProductRef,
     };
     use crate::openapi;
-    use crate::operation::QUESTIONS;
 
     #[test]
     fn operations_differ_in_name_and_in_method_and_path() {
@@ -1157,15 +1138,15 @@ mod tests {
 
     #[test]
     fn questions_are_posted_operations_that_take_the_scope_to_read() {
-        for id in QUESTIONS {
-            let question = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);
+        for question in OPERATIONS.iter().filter(|operation| operation.is(Flag::Question)) {
+            let id = question.id;
             assert_eq!((&question.method, question.need()), (&Method::POST, Some(Permission::Scope(Scope::Read))), "{id}");
         }
     }
 
     #[test]
     fn each_operation_with_a_dry_run_is_found_by_its_path() {
-        for operation in OPERATIONS.iter().filter(|operation| operation.has_dry_run) {
+        for operation in OPERATIONS.iter().filter(|operation| operation.is(Flag::DryRun)) {
             assert!(matches!(operation.handler, Handler::Call(_)), "{}", operation.id);
             let found = changing(operation.path).map(|(found, _)| found.id);
             assert_eq!(found, Some(operation.id));

@@ -8,7 +8,7 @@ use billing_domain::access::{Principal, TokenClaims};
 
 use super::session;
 use crate::blocking::blocking;
-use crate::operation::{AuthRequirement, Operation};
+use crate::operation::{AuthRequirement, Flag, Operation};
 use crate::problem::Problem;
 use crate::state::state_of;
 
@@ -69,7 +69,7 @@ pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Resul
             let principal = match shown(request) {
                 PresentedCredential::Nothing => return Err(Problem::unauthenticated(false)),
                 PresentedCredential::Unreadable => return Err(Problem::unauthenticated(true)),
-                PresentedCredential::Bearer(token) if operation.is_grouped => {
+                PresentedCredential::Bearer(token) if operation.is(Flag::Grouped) => {
                     let claims = access::read_token(state_of(request).services(), &token)?;
                     return Ok(CheckedCredential::Bearer(claims, use_case));
                 }

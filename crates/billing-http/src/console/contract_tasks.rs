@@ -849,7 +849,11 @@ mod tests {
     fn every_form_changes_state_by_an_operation_with_a_preview() {
         for task in &TASKS {
             let operation = operations::named(task.operation);
-            assert!(operation.is_ok_and(|operation| operation.changes_state() && operation.has_dry_run), "{}", task.operation);
+            assert!(
+                operation.is_ok_and(|operation| operation.changes_state() && operation.is(crate::operation::Flag::DryRun)),
+                "{}",
+                task.operation
+            );
             assert_eq!(done(&format!("task.{}", task.name)), Some(task.success_message));
         }
         assert_eq!(done("task.nothing"), None);

@@ -22,7 +22,7 @@ use super::resources;
 use super::session_user::SessionUser;
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use crate::operation::{AuthRequirement, Operation};
+use crate::operation::{AuthRequirement, Flag, Operation};
 use crate::operations;
 use crate::problem::Problem;
 
@@ -136,7 +136,7 @@ impl FormAction {
     }
 
     fn has_dry_run(&self) -> bool {
-        self.operation().is_ok_and(|operation| operation.has_dry_run)
+        self.operation().is_ok_and(|operation| operation.is(Flag::DryRun))
     }
 
     /// Returns whether the action creates or edits prices, whose preview shows amounts by quantity.

@@ -29,7 +29,7 @@ use utoipa::openapi::{
 
 use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::operation::{AuthRequirement, Operation, PDF, VERSION};
+use crate::operation::{AuthRequirement, Flag, Operation, PDF, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
 use crate::problem::{PROBLEM_JSON, ProblemJson};
@@ -300,11 +300,11 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
         ("X-Total-Count", is_list && status == "200", Type::Integer, "Number of elements in the whole list."),
         (
             "X-Total-Amount",
-            operation.id == "list_documents" && status == "200",
+            operation.is(Flag::SumsAmounts) && status == "200",
             Type::String,
             "Total by currency, such as `EUR 12.50, USD 0.00`. Credits are negative; drafts and void documents are excluded.",
         ),
-        ("X-Total-Amount-Due", operation.id == "list_documents" && status == "200", Type::String, "Amount due by currency."),
+        ("X-Total-Amount-Due", operation.is(Flag::SumsAmounts) && status == "200", Type::String, "Amount due by currency."),
         ("Link", is_list && status == "200", Type::String, "Links to the first, previous, next and last page (RFC 8288)."),
         (
             "Idempotency-Replayed",

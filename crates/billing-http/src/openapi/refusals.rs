@@ -7,7 +7,7 @@ use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::dto::imports::ImportResultJson;
-use crate::operation::{AuthRequirement, Operation, TRIES};
+use crate::operation::{AuthRequirement, Flag, Operation};
 use crate::operations::OPERATIONS;
 use crate::problem::{IMPORT_STOPPED, not_found_code};
 
@@ -69,10 +69,9 @@ impl Refusal {
 pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
     let once = operation.is_carried_out_once();
-    let logs_in = operation.id == "log_in";
-    let takes_a_file = operation.id == "import_usage";
+    let (logs_in, takes_a_file) = (operation.is(Flag::LogsIn), operation.is(Flag::TakesFile));
     // A dry run has the refusals of the operation that it previews.
-    let others = OPERATIONS.iter().filter(|other| operation.id == "dry_run" && other.has_dry_run);
+    let others = OPERATIONS.iter().filter(|other| operation.is(Flag::PreviewsOthers) && other.is(Flag::DryRun));
     let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {
@@ -87,7 +86,6 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
         (has_body && !takes_a_file, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values"]),
         (takes_a_file, &["malformed_file"]),
         (has_query, &["malformed_query"]),
-        (operation.id == "import_usage", &["malformed_file"]),
     ]);
     add("400", "The request could not be read, or requests an unsupported version", unreadable);
     let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
@@ -128,7 +126,7 @@ pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
     add(
         "429",
         "Too many log-in attempts; `Retry-After` is the time to wait",
-        chosen(&[(logs_in || TRIES.contains(&operation.id), &["too_many_log_ins"])]),
+        chosen(&[(logs_in || operation.is(Flag::ChecksSecret), &["too_many_log_ins"])]),
     );
     add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
     let mut busy = vec![
@@ -264,6 +262,6 @@ fn not_found(operation: &Operation) -> Vec<&'static str> {
             _ => &[],
         }
     });
-    let of_body: &[ResourceKind] = if operation.id.starts_with("update_") { &[ResourceKind::Event] } else { &[] };
+    let of_body: &[ResourceKind] = if operation.is(Flag::NamesEvent) { &[ResourceKind::Event] } else { &[] };
     things.chain(of_body).map(|thing| not_found_code(*thing)).collect()
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::markup::{example, is_structured, kind, list, members, plain, prose, referenced, text};
 use crate::openapi::resolved;
+use crate::operation::Flag;
 use crate::operations;
 
 /// Headers that the form of a request does not offer: the version has only one value, and the others have no effect there.
@@ -250,7 +251,8 @@ impl<'d> Operation<'d> {
             self.parameters().filter(|parameter| !hidden(parameter)).partition(|parameter| parameter["required"] == true);
         let (shown, more) = optional.split_at(optional.len().min(MAX_SHOWN.saturating_sub(required.len())));
         let media: Vec<&String> = members(&self.described["requestBody"]["content"]).map(|(media, _)| media).collect();
-        let has_dry_run = operations::named(text(self.described, "operationId")).is_ok_and(|operation| operation.has_dry_run);
+        let has_dry_run =
+            operations::named(text(self.described, "operationId")).is_ok_and(|operation| operation.is(Flag::DryRun));
         html! {
             form #request hidden autocomplete="off" data-method=(self.method) data-path=(self.path) {
                 @if credential == Credential::Bearer {

@@ -7,7 +7,7 @@ use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
 use crate::dto::declare;
 use crate::dto::effects::DryRunBody;
-use crate::operation::Operation;
+use crate::operation::{Flag, Operation};
 use crate::problem::Problem;
 
 /// The table of operations, which contains this handler too.
@@ -25,7 +25,7 @@ pub(crate) async fn dry_run(call: Call) -> Reply {
     });
     let (path, body) = read.await?;
     let table = call.request.app_data::<Data<OperationTable>>().ok_or_else(Problem::internal)?;
-    let changing = (table.changing)(path.as_str()).filter(|(operation, _)| operation.has_dry_run);
+    let changing = (table.changing)(path.as_str()).filter(|(operation, _)| operation.is(Flag::DryRun));
     let (operation, reference) = changing.ok_or_else(|| {
         let detail = "must be the path of an operation that supports a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
