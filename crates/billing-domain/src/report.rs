@@ -1,4 +1,5 @@
-//! The usage report: a table of events with a column for every key of additional report data. Other crates write its files.
+//! Reports as files: their formats, and the usage report, a table of events with a column for every key of additional report data.
+//! Other crates write the files.
 
 use std::collections::BTreeSet;
 
@@ -27,6 +28,47 @@ pub const FIXED_COLUMNS: [&str; 8] = [
 pub const MAX_KEY_COLUMNS: usize = 10_000;
 /// The prefix of the column name of a key that would otherwise be ambiguous.
 const KEY_PREFIX: &str = "additional_report_data.";
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ReportFormat {
+    /// Comma-separated values (RFC 4180) in UTF-8.
+    #[default]
+    Csv,
+    /// An array of objects.
+    Json,
+    /// An Office Open XML workbook.
+    Xlsx,
+}
+
+impl ReportFormat {
+    /// All formats.
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Xlsx];
+
+    /// Returns the format's enum word, which is also the file extension.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Xlsx => "xlsx",
+        }
+    }
+
+    /// Parses an enum word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == word)
+    }
+}
+
+/// The representation of decimals in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NumbersAs {
+    /// JSON numbers with all digits.
+    #[default]
+    Number,
+    /// Strings, for clients that parse JSON numbers as binary floating point.
+    String,
+}
 
 /// An event as a row of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
 use actix_web::{App, Error, web};
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 
 use crate::middleware::answer;
 use crate::openapi;

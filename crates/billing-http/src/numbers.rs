@@ -6,7 +6,7 @@ use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody as _, to_bytes};
 use actix_web::dev::ServiceResponse;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, VARY};
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 use serde_json::Value;
 
 use crate::body::JSON;

@@ -1002,7 +1002,7 @@ mod tests {
 
     use billing_domain::access::{Permission, Scope};
     use billing_domain::ports::{SearchHit, SearchHitKind};
-    use billing_report::NumbersAs;
+    use billing_domain::report::NumbersAs;
     use serde_json::{Map, Value};
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName};
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// Preference for decimals as strings.

@@ -1,8 +1,9 @@
 //! A JSON array with one object per line and exact numbers. Missing values are omitted.
 
+use billing_domain::report::NumbersAs;
 use std::io::{self, BufWriter, Write};
 
-use crate::{Cell, NumbersAs};
+use crate::Cell;
 
 /// The size of the output buffer.
 const BUFFER_BYTES: usize = 8 * 1024;

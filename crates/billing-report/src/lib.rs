@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use billing_domain::calendar::{Date, Timestamp};
-use billing_domain::report::{FIXED_COLUMNS, ReportColumns, ReportedEvent};
+use billing_domain::report::{FIXED_COLUMNS, NumbersAs, ReportColumns, ReportFormat, ReportedEvent};
 use billing_domain::usage::ReportValue;
 
 pub use crate::archive::ArchiveWriter;
@@ -22,47 +22,6 @@ pub use crate::statement::statement_csv;
 use crate::csv::CsvTable;
 use crate::json::JsonTable;
 use crate::xlsx::XlsxTable;
-
-/// The format of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ReportFormat {
-    /// Comma-separated values (RFC 4180) in UTF-8.
-    #[default]
-    Csv,
-    /// An array of objects.
-    Json,
-    /// An Office Open XML workbook.
-    Xlsx,
-}
-
-impl ReportFormat {
-    /// All formats.
-    pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Xlsx];
-
-    /// Returns the format's enum word, which is also the file extension.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Json => "json",
-            Self::Xlsx => "xlsx",
-        }
-    }
-
-    /// Parses an enum word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == word)
-    }
-}
-
-/// The representation of decimals in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum NumbersAs {
-    /// JSON numbers with all digits.
-    #[default]
-    Number,
-    /// Strings, for clients that parse JSON numbers as binary floating point.
-    String,
-}
 
 /// The value of a column in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use std::io;
 
 use billing_domain::money::MoneySum;
 use billing_domain::receivables::{AccountStatement, StatementEntry, StatementKind};
+use billing_domain::report::ReportFormat;
 
-use crate::{Cell, ReportFormat, TableWriter};
+use crate::{Cell, TableWriter};
 
 const HEADINGS: [&str; 9] =
     ["entity_ref", "currency", "date", "kind", "document_number", "document_ref", "payment_ref", "amount", "balance"];

@@ -15,11 +15,11 @@ use billing_domain::access::{
 };
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
+use billing_domain::report::ReportFormat;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
 use billing_import::{Delimiter, FileKind};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB};
-use billing_report::ReportFormat;
 use billing_storage::NodeAddress;
 use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -5,7 +5,8 @@ use std::io;
 
 use actix_web::HttpResponse;
 use billing_console::{Listing, View, headings, row};
-use billing_report::{Cell, ReportFormat, TableWriter};
+use billing_domain::report::ReportFormat;
+use billing_report::{Cell, TableWriter};
 
 use super::form_data::{pairs, query};
 use super::list_page::with_amounts_due;

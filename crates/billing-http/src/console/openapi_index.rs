@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use billing_console::{Filter, InputKind};
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 use serde_json::Value;
 
 use super::form_data::FormData;

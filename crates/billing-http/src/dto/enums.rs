@@ -21,11 +21,11 @@ use billing_domain::ports::{
     ContractSortKey, CustomerSortKey, DocumentOrder, DocumentSortKey, EventSortKey, PaymentSortKey, PurposeKind, SearchHitKind,
 };
 use billing_domain::receivables::{PaymentKind, StatementKind};
+use billing_domain::report::{NumbersAs, ReportFormat};
 use billing_domain::runs::RunState;
 use billing_domain::summary::Interval;
 use billing_domain::tax::TaxCategory;
 use billing_domain::webhook::{AttemptOutcome, DeliveryState, DisabledReason, EndpointState, ReplayScope};
-use billing_report::{NumbersAs, ReportFormat};
 use serde::{Serialize, Serializer};
 use utoipa::openapi::schema::ObjectBuilder;
 

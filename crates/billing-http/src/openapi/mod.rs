@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use actix_web::http::Method;
 use billing_domain::access::Scope;
 use billing_domain::idempotency::MAX_KEY_CHARS;
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{

@@ -106,7 +106,7 @@ pub(super) fn webhooks() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use billing_report::NumbersAs;
+    use billing_domain::report::NumbersAs;
 
     use super::*;
 

@@ -15,7 +15,7 @@ use actix_web::http::header::{
 use actix_web::web::{self, Data};
 use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, HttpResponseBuilder, Resource, Responder};
 use billing_console::Asset;
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 use maud::{DOCTYPE, Markup, html};
 
 use self::reference::{Reference, ReferencePage};

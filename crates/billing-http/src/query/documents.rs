@@ -13,8 +13,8 @@ use billing_domain::ports::{
     PurposeKind,
 };
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
+use billing_domain::report::ReportFormat;
 use billing_domain::text::OneLine;
-use billing_report::ReportFormat;
 
 use super::lists::possible;
 use super::{

@@ -10,8 +10,8 @@ use billing_domain::page::{ListRequest, ListSortKey, MAX_PAGE_SIZE, Order, PageR
 use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
+use billing_domain::report::NumbersAs;
 use billing_domain::text::OneLine;
-use billing_report::NumbersAs;
 
 use super::updates::UpdateParams;
 use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, MetadataParams, Paged, SearchRef, Version};

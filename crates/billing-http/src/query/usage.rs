@@ -5,8 +5,8 @@ use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::page::{Order, UpdateFilter};
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
+use billing_domain::report::ReportFormat;
 use billing_domain::summary::{Grouping, Interval, SummaryIntervals};
-use billing_report::ReportFormat;
 
 use super::lists::possible;
 use super::updates::UpdateParams;

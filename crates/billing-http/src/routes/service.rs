@@ -6,7 +6,7 @@ use actix_web::http::header::{ContentType, VARY};
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::{billing_run, verify, webhooks};
-use billing_report::NumbersAs;
+use billing_domain::report::NumbersAs;
 use serde::Serialize;
 use utoipa::ToSchema;
 
