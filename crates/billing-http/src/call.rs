@@ -30,8 +30,9 @@ use crate::identity::{DeferredTokenCheck, Identity};
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::updates::LastChange;
+use crate::respond::{HttpProblem, respond, respond_stored};
 use crate::state::{HttpState, state_of};
-use crate::stored_response::{self, Success};
+use crate::stored_response::Success;
 use crate::writer_turn::{TransactionSize, run_in_turn};
 
 /// Marks a replayed response.
@@ -234,7 +235,7 @@ impl Call {
         T: Send + 'static,
         J: for<'t> From<&'t T> + Serialize,
     {
-        Ok(self.query.answer::<_, J>(page, &self.look_up(work).await?))
+        Ok(respond(self.query.answer::<_, J>(page, &self.look_up(work).await?)))
     }
 
     /// Does the same as [`list`](Self::list) for a list that can be ordered by the time of the last change.
@@ -247,7 +248,7 @@ impl Call {
         T: LastChange + Send + 'static,
         J: for<'t> From<&'t T> + Serialize,
     {
-        Ok(self.query.answer_updated::<_, J>(page, &self.look_up(work).await?))
+        Ok(respond(self.query.answer_updated::<_, J>(page, &self.look_up(work).await?)))
     }
 
     /// Runs a use case that only reads.
@@ -327,7 +328,7 @@ impl Call {
             let rehearse = |cx: &mut Cx<'_>| cx.dry_run(&mut work);
             run(services, principal, use_case, rehearse)
         });
-        stored_response::respond(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
+        respond_stored(Success::json(written(&EffectsJson::from(&effects.await?))).kept(), None)
     }
 
     /// Runs work at most once per idempotency key and body, when no duplicate is in flight.
@@ -407,7 +408,7 @@ async fn respond_once(call: Call, mut keyed: Option<IdempotentRequest>, takes_tu
     } else {
         state.with_connection(principal.organization(), work).await?
     };
-    stored_response::respond(answer, is_repeat.then_some(REPLAYED))
+    respond_stored(answer, is_repeat.then_some(REPLAYED))
 }
 
 impl Call {
@@ -456,11 +457,11 @@ impl Call {
 
 /// Reads everything but the body.
 impl FromRequest for Call {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = HttpProblem;
+    type Future = Ready<Result<Self, HttpProblem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let read = || {
+        let read = || -> Result<Self, Problem> {
             let extensions = request.extensions();
             let known = extensions.get::<Principal>().cloned().zip(extensions.get::<UseCase>().copied());
             let known = known.map(|(principal, use_case)| (Identity::Known(principal), use_case));
@@ -488,6 +489,6 @@ impl FromRequest for Call {
                 sealed_for: None,
             })
         };
-        ready(read())
+        ready(read().map_err(HttpProblem))
     }
 }

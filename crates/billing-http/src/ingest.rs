@@ -24,8 +24,9 @@ use crate::identity::Identity;
 use crate::in_flight::InFlightGuard;
 use crate::problem::Problem;
 use crate::refused::is_refusal;
+use crate::respond::respond_stored;
 use crate::state::HttpState;
-use crate::stored_response::{self, Success};
+use crate::stored_response::Success;
 use crate::writer_turn::{TransactionSize, run_in_turn, submit};
 
 /// Time between two checks whether a duplicate on another server is done.
@@ -118,8 +119,8 @@ impl Call {
             }
         };
         match carried.map_err(told)? {
-            Execution::Executed(done) => stored_response::respond(render(&done), None),
-            Execution::Replayed(answer) => stored_response::respond(answer, Some(REPLAYED)),
+            Execution::Executed(done) => respond_stored(render(&done), None),
+            Execution::Replayed(answer) => respond_stored(answer, Some(REPLAYED)),
         }
     }
 
@@ -209,7 +210,7 @@ impl Call {
                 continue;
             }
             let IdempotentResponse { answer, is_repeat } = outcome?;
-            return stored_response::respond(answer, is_repeat.then_some(REPLAYED));
+            return respond_stored(answer, is_repeat.then_some(REPLAYED));
         }
     }
 

@@ -26,6 +26,7 @@ use crate::context::{REQUEST_ID, RequestContext};
 use crate::held_value::hold_until_sent;
 use crate::operation::{VERSION, VERSIONED_BELOW};
 use crate::problem::Problem;
+use crate::respond::{HttpProblem, respond_problem};
 use crate::state::{HttpState, state_of};
 use crate::trace;
 use crate::undrained_body::UndrainedBody;
@@ -66,7 +67,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
             let (request, response) = answered.into_parts();
             let problem = problem_in(&response);
             let mut response = match &problem {
-                Some(problem) if !is_page(&response) => problem.answer(&facts.path, &facts.request_id),
+                Some(problem) if !is_page(&response) => respond_problem(problem, &facts.path, &facts.request_id),
                 Some(_) | None => response,
             };
             add_headers(response.headers_mut(), &facts, path_headers, &state);
@@ -79,7 +80,7 @@ pub(crate) async fn answer(mut request: ServiceRequest, next: Next<BoxBody>) -> 
         }
         // The error consumed the request, so the server sends the error's own response.
         Err(problem) => {
-            let mut response = problem.answer(&facts.path, &facts.request_id);
+            let mut response = respond_problem(&problem, &facts.path, &facts.request_id);
             add_headers(response.headers_mut(), &facts, path_headers, &state);
             let route = facts.operation().map(|(_, path)| path);
             trace::end(&span, facts.method.as_str(), response.status().as_u16(), route);
@@ -124,7 +125,7 @@ fn problem_in(response: &HttpResponse<BoxBody>) -> Option<Problem> {
     if let Some(RenderedByPage(problem)) = response.extensions().get() {
         return Some(problem.clone());
     }
-    let problem = response.error().and_then(|error| error.as_error::<Problem>());
+    let problem = response.error().and_then(|error| error.as_error::<HttpProblem>()).map(|HttpProblem(problem)| problem);
     Some(problem.cloned().unwrap_or_else(|| Problem::of_status(status)))
 }
 

@@ -9,12 +9,13 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderN
 use billing_domain::report::NumbersAs;
 use serde_json::Value;
 
-use crate::body::JSON;
 use crate::decimals::rewrite;
+use crate::media_type::JSON;
 use crate::openapi;
 use crate::operation::Operation;
 use crate::preference::{AS_STRINGS, PREFER, wants_strings};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -40,14 +41,18 @@ pub(crate) async fn rewrite_as_strings(
     let (mut response, body) = response.into_parts();
     let body = match body.size() {
         BodySize::Sized(_) => {
-            let bytes = to_bytes(body).await.map_err(|_| Problem::internal())?;
-            BoxBody::new(with_strings(operation, &bytes).ok_or_else(Problem::internal)?)
+            let bytes = to_bytes(body).await.map_err(|_| internal())?;
+            BoxBody::new(with_strings(operation, &bytes).ok_or_else(internal)?)
         }
         BodySize::None | BodySize::Stream => body,
     };
     response.headers_mut().insert(PREFERENCE_APPLIED, HeaderValue::from_static(AS_STRINGS));
     response.headers_mut().append(VARY, HeaderValue::from_name(PREFER));
     Ok(ServiceResponse::new(request, response.set_body(body)))
+}
+
+fn internal() -> HttpProblem {
+    Problem::internal().into()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

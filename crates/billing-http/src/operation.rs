@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use actix_web::http::Method;
 use actix_web::{Route, web};
 use billing_application::UseCase;
 use billing_domain::access::{Permission, Scope};
 use billing_domain::violation::Violations;
+use http::Method;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
@@ -17,7 +17,9 @@ use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
+use crate::media_type::{PDF, XML};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 
 /// The only version of the interface.
 pub const VERSION: &str = "V0";
@@ -25,11 +27,6 @@ pub const VERSION: &str = "V0";
 pub const VERSIONED_BELOW: &str = "/api/";
 /// Health probes. Unknown query parameters are ignored here.
 const PROBED_BELOW: &str = "/health/";
-
-/// Media type of PDF documents.
-pub(crate) const PDF: &str = "application/pdf";
-/// Media type of e-invoices.
-pub(crate) const XML: &str = "application/xml";
 
 /// Header of the idempotency key.
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -237,7 +234,7 @@ impl Operation {
                     Some(is_required) => call.read_body(payload, is_required).await?,
                     None => call,
                 };
-                handler(call).await
+                handler(call).await.map_err(HttpProblem)
             }),
             Handler::Route(route) => route(),
         }

@@ -2,8 +2,8 @@
 //! new operation needs an entry here and a handler.
 
 use actix_web::Route;
-use actix_web::http::Method;
 use billing_application::UseCase;
+use http::Method;
 
 use crate::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,

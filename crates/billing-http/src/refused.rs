@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use billing_application::usage::RefusedEvent;
@@ -30,7 +29,7 @@ const IN_PROGRESS: &str = "request_in_progress";
 
 /// Returns whether a problem rejects the event itself. Unavailability and credential problems are not refusals.
 pub(crate) fn is_refusal(problem: &Problem) -> bool {
-    matches!(problem.status_code(), StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY)
+    matches!(problem.status(), StatusCode::NOT_FOUND | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY)
         && problem.code() != IN_PROGRESS
 }
 

@@ -16,6 +16,7 @@ use crate::auth::admit;
 use crate::numbers::{prefers_strings, rewrite_as_strings};
 use crate::operations::{OPERATIONS, Operation};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 
 /// Registers the patterns in the actix configuration: those of all operations with parameters, and for each path without
 /// parameters the answer to a method that it does not have.
@@ -37,7 +38,7 @@ pub(crate) fn register(config: &mut web::ServiceConfig) {
                 resource = resource.route(guarded(operation, route_of(operation)));
             }
             let allowed = allowed.clone();
-            let wrong_method = move || ready(Err::<String, _>(Problem::method_not_allowed(&allowed)));
+            let wrong_method = move || ready(Err::<String, _>(HttpProblem(Problem::method_not_allowed(&allowed))));
             config.service(resource.default_service(web::to(wrong_method)));
         }
     }

@@ -4,13 +4,11 @@
 //! in HTTP: the status, headers as `name: value`, one per line, and an empty line. No JSON response begins with a digit,
 //! so the first byte distinguishes the two forms.
 
-use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use billing_domain::idempotency::StoredResponse;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
-use crate::body::JSON;
-use crate::problem::Problem;
+use crate::media_type::JSON;
 
 /// Separates head and body.
 const END_OF_HEAD: &[u8] = b"\n\n";
@@ -18,9 +16,12 @@ const END_OF_HEAD: &[u8] = b"\n\n";
 /// A success response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Success {
-    status: StatusCode,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    body: Vec<u8>,
+    /// The status.
+    pub(crate) status: StatusCode,
+    /// The headers.
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    /// The body.
+    pub(crate) body: Vec<u8>,
 }
 
 impl Success {
@@ -40,9 +41,9 @@ impl Success {
         Self::of(JSON, body)
     }
 
-    /// Adds a header.
-    pub(crate) fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.headers.push((name, HeaderValue::from_static(value)));
+    /// Adds a header. A value that no header can have is omitted.
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        self.headers.extend(HeaderValue::from_str(value).map(|value| (name, value)));
         self
     }
 
@@ -61,7 +62,7 @@ impl Success {
     }
 
     /// Decodes a stored response; returns `None` for bytes in another format.
-    fn read(answer: StoredResponse) -> Option<Self> {
+    pub(crate) fn read(answer: StoredResponse) -> Option<Self> {
         let StoredResponse(bytes) = answer;
         if !bytes.first().is_some_and(u8::is_ascii_digit) {
             return Some(Self { body: bytes, ..Self::json(String::new()) });
@@ -79,26 +80,10 @@ impl Success {
     }
 }
 
-/// Builds the HTTP response from a stored response, with an optional extra header.
-///
-/// # Errors
-/// Returns an internal error if the bytes are not a stored response.
-pub(crate) fn respond(answer: StoredResponse, said: Option<(HeaderName, &'static str)>) -> Result<HttpResponse, Problem> {
-    let Success { status, headers, body } = Success::read(answer).ok_or_else(Problem::internal)?;
-    let mut response = HttpResponse::build(status);
-    for header in headers {
-        response.insert_header(header);
-    }
-    if let Some((name, value)) = said {
-        response.insert_header((name, HeaderValue::from_static(value)));
-    }
-    Ok(response.body(body))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::NDJSON;
+    use crate::media_type::NDJSON;
 
     fn kept(success: &Success) -> Vec<u8> {
         success.clone().kept().0

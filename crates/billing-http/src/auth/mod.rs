@@ -18,6 +18,7 @@ use crate::identity::DeferredTokenCheck;
 use crate::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
 use crate::problem::Problem;
 use crate::query::Query;
+use crate::respond::HttpProblem;
 use crate::state::state_of;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
@@ -53,10 +54,10 @@ pub(crate) async fn admit(
                     facts.is_by(&principal);
                     Ok(answered)
                 }
-                Err(problem) => Ok(answered.error_response(problem)),
+                Err(problem) => Ok(answered.error_response(HttpProblem(problem))),
             };
         }
-        Err(problem) => return Ok(request.error_response(problem)),
+        Err(problem) => return Ok(request.error_response(HttpProblem(problem))),
     }
     let_through(operation, request, next).await
 }
@@ -68,12 +69,12 @@ async fn let_through(
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     if let Err(problem) = check_query(operation, request.request()) {
-        return Ok(request.error_response(problem));
+        return Ok(request.error_response(HttpProblem(problem)));
     }
     match check_headers(operation, request.request()) {
         Ok(Some(key)) => drop(request.extensions_mut().insert(key)),
         Ok(None) => {}
-        Err(problem) => return Ok(request.error_response(problem)),
+        Err(problem) => return Ok(request.error_response(HttpProblem(problem))),
     }
     next.call(request).await
 }

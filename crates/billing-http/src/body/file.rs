@@ -5,8 +5,10 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest};
 use billing_import::FileKind;
 
-use super::{CSV, Extraction, IncomingBody, JSON, NDJSON, media_type};
+use super::{Extraction, IncomingBody, media_type};
+use crate::media_type::{CSV, JSON, NDJSON};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 use crate::state::state_of;
 
 /// An uploaded file.
@@ -18,7 +20,7 @@ pub(crate) struct UploadedFile {
 }
 
 impl FromRequest for UploadedFile {
-    type Error = Problem;
+    type Error = HttpProblem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
@@ -33,7 +35,7 @@ impl FromRequest for UploadedFile {
                 _ => {
                     let detail = "the body must be of the type text/csv with a line of column names, application/x-ndjson, or \
                                   application/json with an array, in UTF-8";
-                    return Err(Problem::unsupported_media_type(detail));
+                    return Err(Problem::unsupported_media_type(detail).into());
                 }
             };
             Ok(Self { media_type, kind, bytes: sent.read().await? })

@@ -21,14 +21,12 @@ pub(crate) use multipart::MultipartForm;
 pub(crate) use parse::{ParsedBody, is_large, parse};
 
 use crate::context::RequestContext;
+use crate::media_type::{CSV, JSON, NDJSON};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 use crate::state::state_of;
 
-pub(crate) const JSON: &str = "application/json";
-pub(crate) const NDJSON: &str = "application/x-ndjson";
-pub(crate) const CSV: &str = "text/csv";
-
-type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, HttpProblem>>>>;
 
 /// A required JSON body of an unauthenticated caller, with a small size limit.
 #[derive(Debug)]
@@ -55,7 +53,7 @@ pub(crate) fn read_value(bytes: &[u8]) -> Result<Value, Problem> {
 }
 
 impl FromRequest for UnauthenticatedBody {
-    type Error = Problem;
+    type Error = HttpProblem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
@@ -70,12 +68,12 @@ pub(crate) fn empty() -> Problem {
 }
 
 impl FromRequest for OptionalBody {
-    type Error = Problem;
+    type Error = HttpProblem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let body = json(request, payload, state_of(request).settings().body_limit_bytes);
-        Box::pin(async move { body.await.map(Self) })
+        Box::pin(async move { Ok(Self(body.await?)) })
     }
 }
 
@@ -99,7 +97,7 @@ fn json(
 }
 
 impl FromRequest for BatchPayload {
-    type Error = Problem;
+    type Error = HttpProblem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
@@ -110,9 +108,10 @@ impl FromRequest for BatchPayload {
             match media_type(&sent.request) {
                 Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, RequestContext::of(&sent.request).deadline))),
                 Some(JSON) => Ok(Self::Whole(sent.read().await?)),
-                _ => Err(Problem::unsupported_media_type(
-                    "the body must be of the type application/json or application/x-ndjson, in UTF-8",
-                )),
+                _ => {
+                    let detail = "the body must be of the type application/json or application/x-ndjson, in UTF-8";
+                    Err(Problem::unsupported_media_type(detail).into())
+                }
             }
         })
     }

@@ -7,6 +7,7 @@ use actix_web::{FromRequest, HttpRequest};
 
 use super::{Extraction, IncomingBody, header};
 use crate::problem::Problem;
+use crate::respond::HttpProblem;
 
 /// Size limit of a form with a file. Larger files use the API or the command line import.
 const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
@@ -45,7 +46,7 @@ impl MultipartForm {
 }
 
 impl FromRequest for MultipartForm {
-    type Error = Problem;
+    type Error = HttpProblem;
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
@@ -57,7 +58,7 @@ impl FromRequest for MultipartForm {
                 boundary.ok_or_else(|| Problem::unsupported_media_type("the form must be sent as multipart/form-data"))?;
             let bytes = sent.read().await?;
             let malformed = || Problem::malformed("malformed_form", "the form is malformed: send it again");
-            fields(&bytes, &boundary).map(Self).ok_or_else(malformed)
+            Ok(Self(fields(&bytes, &boundary).ok_or_else(malformed)?))
         })
     }
 }

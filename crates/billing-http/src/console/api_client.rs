@@ -1,9 +1,9 @@
 //! Reads the responses of operations to obtain the data of a page.
 
+use actix_web::HttpResponse;
 use actix_web::body::MessageBody as _;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderMap, LINK};
-use actix_web::{HttpResponse, ResponseError as _};
+use actix_web::http::header::{HeaderMap, HeaderName, LINK};
 use billing_console::PageLinks;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 /// Returns the JSON of a response, or null if the object does not exist.
 pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
     match answer {
-        Err(problem) if problem.status_code() == StatusCode::NOT_FOUND => Ok(Value::Null),
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => Ok(Value::Null),
         answer => answer,
     }
 }
@@ -32,7 +32,7 @@ pub(super) struct Listed {
 impl Listed {
     /// Reads the response with a page of a list.
     pub(super) fn of(answer: HttpResponse) -> Result<Self, Problem> {
-        let header = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let header = |name: HeaderName| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (total, amount, amount_due) = (header(TOTAL), header(TOTAL_AMOUNT), header(TOTAL_AMOUNT_DUE));
         let neighbours = neighbours(answer.headers());
         Ok(Self { elements: written(answer)?, total, amount, amount_due, neighbours })

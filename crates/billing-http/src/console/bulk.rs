@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use actix_web::HttpResponse;
 use actix_web::body::MessageBody as _;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use actix_web::web::Bytes;
-use actix_web::{HttpResponse, ResponseError as _};
 use billing_application::error::UseCaseError;
 use billing_console::{BulkPage, BulkRow, CONFIRMED, JsonView, Listing, Selection, View, href, listings};
 use billing_domain::idempotency::IdempotencyKey;
@@ -350,7 +350,7 @@ async fn files(visitor: &SessionUser, references: &[String], writer: &mut PipeWr
                 let (name, content) = file(answer, reference)?;
                 archive.add(&name, &content).map_err(broken)?;
             }
-            Err(problem) if problem.status_code().is_client_error() => {
+            Err(problem) if problem.status().is_client_error() => {
                 let _ = writeln!(missing, "{reference}: {}", reasons(&problem));
             }
             Err(problem) => return Err(problem),

@@ -1,6 +1,5 @@
 //! Loads the data of the home page.
 
-use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use billing_application::UseCase;
 use billing_console::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
@@ -115,7 +114,7 @@ async fn counted(
     let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
     // An internal error of one list, such as an unreadable contract, must not hide the rest of the page.
     let Listed { total, amount_due, .. } = match listed(&visitor.quietly(), listing, &raw).await {
-        Err(problem) if problem.status_code() == StatusCode::INTERNAL_SERVER_ERROR => {
+        Err(problem) if problem.status() == StatusCode::INTERNAL_SERVER_ERROR => {
             let count = "not available".to_owned();
             return Ok(Counted { name, count, amounts: String::new(), part: listing.part, narrowed });
         }

@@ -94,7 +94,7 @@ pub(super) async fn act(request: HttpRequest, payload: web::Payload) -> HttpResp
     // The file is read only after authentication.
     let outcome = match MultipartForm::from_request(&request, &mut payload.into_inner()).await {
         Ok(form) => carry_out(&visitor, &form).await,
-        Err(problem) => Err(problem),
+        Err(problem) => Err(problem.into()),
     };
     match outcome {
         Ok(response) => response,
@@ -218,9 +218,9 @@ async fn import(
 ) -> Result<ImportOutcome, Problem> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
     let (media_type, kind) = match first {
-        Some(b'[') => (crate::body::JSON, FileKind::Json),
-        Some(b'{') => (crate::body::NDJSON, FileKind::Ndjson),
-        _ => (crate::body::CSV, FileKind::Csv),
+        Some(b'[') => (crate::media_type::JSON, FileKind::Json),
+        Some(b'{') => (crate::media_type::NDJSON, FileKind::Ndjson),
+        _ => (crate::media_type::CSV, FileKind::Csv),
     };
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
     let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
@@ -228,7 +228,7 @@ async fn import(
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let call = visitor.call("import_usage", &billing_console::query(&said))?;
     let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
-    match imports::import_usage(call, file).await {
+    match imports::import(call, file).await {
         Ok(answer) => Ok((written(answer)?, None)),
         Err(problem) => match problem.import().cloned() {
             Some(result) => Ok((result, Some(problem))),

@@ -50,6 +50,7 @@ use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
 use crate::context::RequestContext;
 use crate::problem::{CONFIRMATION_REQUIRED, Problem};
+use crate::respond::HttpProblem;
 
 /// Maximum size of a form without a file. A contract with all optional terms has many fields.
 const MAX_FORM_BYTES: usize = 1024 * 1024;
@@ -60,7 +61,7 @@ const LOG_OUT: &str = "log-out";
 
 /// Registers the console in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
-    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, HEAD, POST"));
+    let wrong_method = async || Err::<String, _>(HttpProblem(Problem::method_not_allowed("GET, HEAD, POST")));
     // A `GET` of the upload's target leads to the upload page.
     let choose = async || to(&billing_console::href(&["new", billing_console::listings::IMPORTS.part]));
     let import =
@@ -206,7 +207,7 @@ async fn shown(visitor: &SessionUser, place: &[&str]) -> HttpResponse {
 
 /// Redirects an unauthenticated visitor to the log-in, or shows the problem if authentication failed otherwise.
 fn stranger(request: &HttpRequest, problem: Problem) -> HttpResponse {
-    if problem.status_code() != StatusCode::UNAUTHORIZED {
+    if problem.status() != StatusCode::UNAUTHORIZED {
         return refused(request, problem);
     }
     let next = if request.method() == "GET" { request.uri().to_string() } else { ROOT.to_owned() };
@@ -227,7 +228,7 @@ fn refused_to(visitor: &SessionUser, problem: Problem) -> HttpResponse {
 }
 
 fn refused_in(frame: &Frame, problem: Problem) -> HttpResponse {
-    let status = problem.status_code().as_u16();
+    let status = problem.status().as_u16();
     let page = billing_console::problem(frame, status, problem.code(), &reasons(&problem));
     told(problem, page)
 }

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ContentType, HeaderValue, LOCATION, REFERRER_POLICY, X_FRAME_OPTIONS,
 };
-use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError as _};
+use actix_web::{HttpResponse, HttpResponseBuilder};
 use billing_console::Asset;
 use serde::Serialize;
 
@@ -36,7 +36,7 @@ pub(super) fn html(page: String) -> HttpResponse {
 
 /// Returns a page that shows a problem itself.
 pub(super) fn told(problem: Problem, page: String) -> HttpResponse {
-    let mut response = with_head(problem.status_code()).body(page);
+    let mut response = with_head(problem.status()).body(page);
     response.extensions_mut().insert(RenderedByPage(problem));
     response
 }
@@ -76,7 +76,7 @@ fn with_head(status: StatusCode) -> HttpResponseBuilder {
 
 /// Returns whether a problem is shown beside the form. Other problems have a page of their own.
 pub(super) fn belongs_beside(problem: &Problem) -> bool {
-    matches!(problem.status_code(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
+    matches!(problem.status(), StatusCode::UNPROCESSABLE_ENTITY | StatusCode::CONFLICT)
 }
 
 /// Returns the field errors of a problem, or its detail.

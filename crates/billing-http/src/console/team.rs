@@ -1,6 +1,6 @@
 //! Pages and forms for the team, the visitor's account and API keys.
 
-use actix_web::{HttpResponse, ResponseError as _};
+use actix_web::HttpResponse;
 use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, ROOT, href};
 use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
@@ -87,7 +87,7 @@ fn refused(visitor: &SessionUser, made: PageBuilder, problem: Problem) -> HttpRe
 
 /// Returns whether a problem is shown beside its form. Other problems have a page of their own.
 fn belongs_there(problem: &Problem) -> bool {
-    matches!(problem.status_code().as_u16(), 409 | 422 | 429)
+    matches!(problem.status().as_u16(), 409 | 422 | 429)
 }
 
 async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
@@ -234,7 +234,7 @@ async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> 
         }
         "confirm" => match visitor.post("confirm_second_factor", secrets(said, &["code"])).await {
             Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", billing_console::recovery_codes(&written(codes)?))),
-            Err(problem) if problem.is_invalid_code() || problem.status_code().as_u16() == 429 => {
+            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
                 Ok(wrong_code(visitor, said, problem))
             }
             Err(problem) => account_after(visitor, "enroll", Err(problem)).await,

@@ -1,6 +1,6 @@
 //! Pages and forms for webhook endpoints and deliveries.
 
-use actix_web::{HttpResponse, ResponseError as _};
+use actix_web::HttpResponse;
 use billing_application::UseCase;
 use billing_console::{Crumb, JsonView, Notice, WebhookAnswers, WebhookForm, href, listings};
 use serde_json::{Map, Value, json};
@@ -197,7 +197,7 @@ async fn delete(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, 
 
 /// Renders a conflict on the page of the endpoint. Other problems have a page of their own.
 async fn beside(visitor: &SessionUser, reference: &str, problem: Problem) -> Result<HttpResponse, Problem> {
-    if problem.status_code().as_u16() != 409 {
+    if problem.status().as_u16() != 409 {
         return Err(problem);
     }
     let notice = Notice::Refused(problem.code().to_owned(), problem.detail().to_owned());

@@ -9,10 +9,10 @@ mod shared;
 
 use std::collections::BTreeMap;
 
-use actix_web::http::Method;
 use billing_domain::access::Scope;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::report::NumbersAs;
+use http::Method;
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{
@@ -27,12 +27,12 @@ use utoipa::openapi::{
     Responses, ServerBuilder,
 };
 
-use crate::body::JSON;
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::operation::{AuthRequirement, Flag, Operation, PDF, VERSION};
+use crate::media_type::{JSON, PDF, PROBLEM_JSON};
+use crate::operation::{AuthRequirement, Flag, Operation, VERSION};
 use crate::operations::OPERATIONS;
 use crate::preference::AS_STRINGS;
-use crate::problem::{PROBLEM_JSON, ProblemJson};
+use crate::problem::ProblemJson;
 use crate::query::METADATA;
 pub(crate) use shared::resolved;
 

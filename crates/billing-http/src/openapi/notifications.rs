@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
-use crate::body::JSON;
 use crate::dto::enums::NotificationTypeWord;
 use crate::dto::notifications::{
     BillingNotificationJson, ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson,
 };
 use crate::dto::schemas::{Schemas, text};
 use crate::dto::values::TimestampText;
+use crate::media_type::JSON;
 
 const DOCUMENT: &str = "DocumentNotificationBody";
 const CONTRACT: &str = "ContractNotificationBody";

@@ -21,6 +21,7 @@ use maud::{DOCTYPE, Markup, html};
 use self::reference::{Reference, ReferencePage};
 use crate::openapi;
 use crate::problem::Problem;
+use crate::respond::{HttpProblem, HttpReply};
 use crate::settings::PublicUrl;
 use crate::state::HttpState;
 use crate::static_text::StaticText;
@@ -69,7 +70,7 @@ where
     Args: FromRequest + 'static,
     F::Output: Responder + 'static,
 {
-    let wrong_method = async || Err::<String, _>(Problem::method_not_allowed("GET, HEAD"));
+    let wrong_method = async || Err::<String, _>(HttpProblem(Problem::method_not_allowed("GET, HEAD")));
     let resource = web::resource(paths.to_vec()).route(web::get().to(page.clone())).route(web::head().to(page));
     resource.default_service(web::to(wrong_method))
 }
@@ -122,11 +123,11 @@ async fn search(request: HttpRequest) -> HttpResponse {
     answer(framed(&DOCS.search(&query), &query))
 }
 
-async fn group(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+async fn group(request: HttpRequest, name: web::Path<String>) -> HttpReply {
     found(&request, DOCS.group(&name))
 }
 
-async fn operation(request: HttpRequest, id: web::Path<String>) -> Result<HttpResponse, Problem> {
+async fn operation(request: HttpRequest, id: web::Path<String>) -> HttpReply {
     found(&request, DOCS.operation(&id))
 }
 
@@ -134,12 +135,12 @@ async fn schemas(request: HttpRequest) -> HttpResponse {
     shared(&request, "", &DOCS.all_schemas())
 }
 
-async fn schema(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+async fn schema(request: HttpRequest, name: web::Path<String>) -> HttpReply {
     found(&request, DOCS.schema(&name))
 }
 
-fn found(request: &HttpRequest, page: Option<ReferencePage<'_>>) -> Result<HttpResponse, Problem> {
-    page.map(|page| shared(request, "", &page)).ok_or_else(Problem::unknown_route)
+fn found(request: &HttpRequest, page: Option<ReferencePage<'_>>) -> HttpReply {
+    page.map(|page| shared(request, "", &page)).ok_or_else(|| Problem::unknown_route().into())
 }
 
 /// Returns a page that is the same in each response of a server. `base` is the address of the server, if the page contains it.

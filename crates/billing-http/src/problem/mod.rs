@@ -5,14 +5,12 @@ mod mapping;
 
 use std::fmt;
 
-use actix_web::body::BoxBody;
-use actix_web::http::StatusCode;
-use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use actix_web::{HttpResponse, ResponseError};
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_domain::access::{Permission, Scope};
 use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
+use http::StatusCode;
+use http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -21,8 +19,6 @@ use crate::dto::values::TimestampText;
 
 pub(crate) use mapping::not_found_code;
 
-/// Content type of all error responses.
-pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 /// Prefix of a problem's `type`; the code follows.
 const TYPE_PREFIX: &str = "urn:problem-type:usage-billing:";
 /// `Retry-After` for a request that lost a conflict with other requests.
@@ -415,15 +411,14 @@ impl Problem {
         self
     }
 
-    /// Builds the response to a request.
-    pub(crate) fn answer(&self, instance: &str, request_id: &str) -> HttpResponse<BoxBody> {
-        let mut response = HttpResponse::build(self.status);
-        for (name, value) in &self.headers {
-            response.insert_header((name.clone(), value.clone()));
-        }
-        response.insert_header((CONTENT_TYPE, PROBLEM_JSON));
-        // Serialization of the document cannot fail; even an empty body would carry the status.
-        response.body(serde_json::to_vec(&self.document(instance, request_id)).unwrap_or_default())
+    /// Returns the HTTP status.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the headers that are specific to the problem.
+    pub(crate) fn headers(&self) -> &[(HeaderName, HeaderValue)] {
+        &self.headers
     }
 
     /// Builds the problem document of a request.
@@ -448,17 +443,6 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.detail)
-    }
-}
-
-impl ResponseError for Problem {
-    fn status_code(&self) -> StatusCode {
-        self.status
-    }
-
-    /// Returns a response without path and request id, which [`answer`](crate::middleware::answer) adds.
-    fn error_response(&self) -> HttpResponse<BoxBody> {
-        self.answer("", "")
     }
 }
 

@@ -1,7 +1,5 @@
 //! Filters and cursors of the audit log.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::LINK;
 use billing_application::audit::{AuditList, AuditQuery};
 use billing_domain::access::RequestId;
 use billing_domain::audit::{AuditAction, AuditActor, AuditPosition, AuditedKind};
@@ -9,13 +7,16 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{AuditFilter, AuditPart};
 use billing_domain::refs::AuditRef;
+use http::header::LINK;
 
 use super::lists::possible;
 use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, SearchRef, TOTAL, last_page, refuse_number_beside_cursor};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::input::Fields;
+use crate::dto::wire::written;
 use crate::problem::Problem;
+use crate::stored_response::Success;
 
 params! {
     /// Filters and page of the audit log.
@@ -93,17 +94,17 @@ impl Query {
     }
 
     /// Builds the response with a part of the log.
-    pub(crate) fn answer_audit(&self, asked: &AuditListRequest, list: &AuditList) -> HttpResponse {
+    pub(crate) fn answer_audit(&self, asked: &AuditListRequest, list: &AuditList) -> Success {
         let elements: Vec<AuditEntryJson> = list.items.iter().map(AuditEntryJson::from).collect();
         let size = u64::from(asked.wanted.part.limit);
         let next = list.next.map(|next| format!("{CURSOR}={}~{}", next.at.as_micros(), next.audit_ref));
         let number = asked.page.map(|page| page.number().into());
-        let mut response = HttpResponse::Ok();
-        if let Some(total) = list.total {
-            response.insert_header((TOTAL, total.to_string()));
+        let links = self.links_around(size, number, next, list.total.map(|total| last_page(total, size)));
+        let page = Success::json(written(&elements)).with(LINK, &links);
+        match list.total {
+            Some(total) => page.with(TOTAL, &total.to_string()),
+            None => page,
         }
-        response.insert_header((LINK, self.links_around(size, number, next, list.total.map(|total| last_page(total, size)))));
-        response.json(elements)
     }
 }
 

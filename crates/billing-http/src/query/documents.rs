@@ -1,7 +1,5 @@
 //! Filters, order and cursors of document lists.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::LINK;
 use billing_application::documents::{DocumentList, DocumentPart, DocumentQuery};
 use billing_domain::calendar::{Date, Timestamp, parse_date};
 use billing_domain::document::numbering::DocumentNumber;
@@ -15,6 +13,7 @@ use billing_domain::ports::{
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef};
 use billing_domain::report::ReportFormat;
 use billing_domain::text::OneLine;
+use http::header::{HeaderName, LINK};
 
 use super::lists::possible;
 use super::{
@@ -25,12 +24,14 @@ use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::documents::DocumentJson;
 use crate::dto::enums::DocumentOrderWord;
 use crate::dto::input::Fields;
+use crate::dto::wire::written;
 use crate::problem::Problem;
+use crate::stored_response::Success;
 
 const TOTALS: &str = "totals";
 const FORMAT: &str = "format";
-pub(crate) const TOTAL_AMOUNT: &str = "x-total-amount";
-pub(crate) const TOTAL_AMOUNT_DUE: &str = "x-total-amount-due";
+pub(crate) const TOTAL_AMOUNT: HeaderName = HeaderName::from_static("x-total-amount");
+pub(crate) const TOTAL_AMOUNT_DUE: HeaderName = HeaderName::from_static("x-total-amount-due");
 
 /// The requested form of a document list.
 #[derive(Clone, Copy, Debug)]
@@ -172,18 +173,17 @@ impl Query {
     }
 
     /// Builds the response with a part of the documents: as for other lists, with totals by currency.
-    pub(crate) fn answer_documents(&self, part: DocumentPart, page: Option<PageRequest>, list: &DocumentList) -> HttpResponse {
+    pub(crate) fn answer_documents(&self, part: DocumentPart, page: Option<PageRequest>, list: &DocumentList) -> Success {
         let elements: Vec<DocumentJson> = list.items.iter().map(DocumentJson::from).collect();
-        let mut response = HttpResponse::Ok();
+        let mut answer = Success::json(written(&elements)).with(LINK, &self.document_links(part, page, list));
         if let Some(sums) = &list.sums {
-            response.insert_header((TOTAL, sums.count.to_string()));
+            answer = answer.with(TOTAL, &sums.count.to_string());
             if !sums.amounts.is_empty() {
-                response.insert_header((TOTAL_AMOUNT, shown(sums, |amounts| amounts.total)));
-                response.insert_header((TOTAL_AMOUNT_DUE, shown(sums, |amounts| amounts.due)));
+                answer = answer.with(TOTAL_AMOUNT, &shown(sums, |amounts| amounts.total));
+                answer = answer.with(TOTAL_AMOUNT_DUE, &shown(sums, |amounts| amounts.due));
             }
         }
-        response.insert_header((LINK, self.document_links(part, page, list)));
-        response.json(elements)
+        answer
     }
 
     fn document_links(&self, part: DocumentPart, page: Option<PageRequest>, list: &DocumentList) -> String {

@@ -12,12 +12,8 @@ pub(crate) mod updates;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 
-use std::future::{Ready, ready};
 use std::ops::RangeInclusive;
 
-use actix_web::dev::Payload;
-use actix_web::http::header::LINK;
-use actix_web::{FromRequest, HttpRequest, HttpResponse, web};
 use billing_domain::access::RequestId;
 use billing_domain::audit::AuditActor;
 use billing_domain::contract::Contract;
@@ -28,6 +24,7 @@ use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EndpointRef, EntityRef, PricingRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
+use http::header::{HeaderName, LINK};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::RefOr;
@@ -36,7 +33,9 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type}
 use crate::dto::declare::{Fieldset, Wire, wire};
 use crate::dto::input::{Fields, Node, read_query};
 use crate::dto::schemas::{FieldSchema, Presence, Schemas, integer, text};
+use crate::dto::wire::written;
 use crate::problem::Problem;
+use crate::stored_response::Success;
 
 /// Default number of elements of a page.
 pub(crate) const DEFAULT_PAGE_SIZE: u32 = 20;
@@ -47,7 +46,7 @@ const MAX_VERSION: u32 = i32::MAX.unsigned_abs();
 const SIZE: &str = "pageSize";
 const NUMBER: &str = "pageNumber";
 const CURSOR: &str = "cursor";
-pub(crate) const TOTAL: &str = "x-total-count";
+pub(crate) const TOTAL: HeaderName = HeaderName::from_static("x-total-count");
 
 /// The query string of a request and its path.
 #[derive(Clone, Debug)]
@@ -55,15 +54,6 @@ pub(crate) struct Query {
     path: String,
     raw: String,
     pairs: Vec<(String, String)>,
-}
-
-impl FromRequest for Query {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Self::of(request.path(), request.query_string()))
-    }
 }
 
 impl Query {
@@ -74,8 +64,8 @@ impl Query {
     pub(crate) fn of(path: &str, raw: &str) -> Result<Self, Problem> {
         let mut pairs = Vec::new();
         if !raw.is_empty() {
-            let parsed = web::Query::<Vec<(String, String)>>::from_query(raw);
-            pairs = parsed.map_err(|_| Problem::malformed("malformed_query", "the query string is malformed"))?.into_inner();
+            let malformed = |_| Problem::malformed("malformed_query", "the query string is malformed");
+            pairs = serde_urlencoded::from_str(raw).map_err(malformed)?;
         }
         Ok(Self { path: path.to_owned(), raw: raw.to_owned(), pairs })
     }
@@ -113,12 +103,10 @@ impl Query {
     }
 
     /// Builds the response with a page of a list: a bare array, with totals and links in headers.
-    pub(crate) fn answer<'t, T, J: From<&'t T> + Serialize>(&self, asked: PageRequest, page: &'t Page<T>) -> HttpResponse {
+    pub(crate) fn answer<'t, T, J: From<&'t T> + Serialize>(&self, asked: PageRequest, page: &'t Page<T>) -> Success {
         let elements: Vec<J> = page.items.iter().map(J::from).collect();
-        let mut response = HttpResponse::Ok();
-        response.insert_header((TOTAL, page.total.to_string()));
-        response.insert_header((LINK, self.links(asked, page.total)));
-        response.json(elements)
+        let answer = Success::json(written(&elements));
+        answer.with(TOTAL, &page.total.to_string()).with(LINK, &self.links(asked, page.total))
     }
 
     fn links(&self, asked: PageRequest, total: u64) -> String {

@@ -1,7 +1,5 @@
 //! Conditions on the time of the last change, the order by it, and its cursors.
 
-use actix_web::HttpResponse;
-use actix_web::http::header::LINK;
 use billing_application::catalog::{CustomerView, EntityView};
 use billing_application::charges::ChargeView;
 use billing_application::contracts::ContractView;
@@ -18,12 +16,15 @@ use billing_domain::page::{Page, PageRequest, UpdateFilter, UpdatePosition};
 use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::StoredExchangeRate;
 use billing_domain::runs::{BillingRunRecord, RunHead};
+use http::header::LINK;
 use serde::Serialize;
 
 use super::{CURSOR, Query, TOTAL, last_page, refuse_number_beside_cursor};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
+use crate::dto::wire::written;
+use crate::stored_response::Success;
 
 const ORDER: &str = "order";
 /// The words of the orders by the time of the last change.
@@ -97,7 +98,7 @@ impl Query {
         &self,
         asked: PageRequest,
         page: &'t Page<T>,
-    ) -> HttpResponse {
+    ) -> Success {
         let Some(word) = self.value(ORDER).filter(|word| BY_UPDATE.contains(word)) else {
             return self.answer::<_, J>(asked, page);
         };
@@ -108,15 +109,12 @@ impl Query {
         let last = page.items.last().filter(|_| has_more);
         let next = last.map(|last| format!("{CURSOR}={}", encode_cursor(word, &last.position())));
         let elements: Vec<J> = page.items.iter().map(J::from).collect();
-        let mut response = HttpResponse::Ok();
-        let links = if is_continued {
-            self.links_around(size, None, next, None)
-        } else {
-            response.insert_header((TOTAL, page.total.to_string()));
-            self.links_around(size, Some(number), next, Some(last_page(page.total, size)))
-        };
-        response.insert_header((LINK, links));
-        response.json(elements)
+        let answer = Success::json(written(&elements));
+        if is_continued {
+            return answer.with(LINK, &self.links_around(size, None, next, None));
+        }
+        let links = self.links_around(size, Some(number), next, Some(last_page(page.total, size)));
+        answer.with(LINK, &links).with(TOTAL, &page.total.to_string())
     }
 }
 
@@ -211,15 +209,16 @@ mod tests {
         let asked = PageRequest::new(2, 0).expect("a page");
         let header = |raw: &str, name: &str| {
             let response = query(raw).answer_updated::<_, crate::dto::usage_products::UsageProductJson>(asked, &page);
-            response.headers().get(name).map(|value| value.to_str().expect("text").to_owned())
+            let found = response.headers.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.to_str().expect("text").to_owned())
         };
         assert!(header("pageSize=2", "link").expect("links").contains("pageNumber=1>; rel=\"next\""));
         let links = header("order=updated_at&pageSize=2", "link").expect("links");
         let cursor = encode_cursor("updated_at", &page.items[1].position());
         assert!(links.contains(&format!("?order=updated_at&pageSize=2&cursor={cursor}>; rel=\"next\"")), "{links}");
-        assert_eq!(header("order=updated_at", TOTAL).as_deref(), Some("3"));
+        assert_eq!(header("order=updated_at", TOTAL.as_str()).as_deref(), Some("3"));
         let next = format!("order=updated_at&cursor={cursor}");
         assert!(header(&next, "link").expect("links").contains("rel=\"next\""), "a full page may not be the last");
-        assert_eq!(header(&next, TOTAL), None);
+        assert_eq!(header(&next, TOTAL.as_str()), None);
     }
 }

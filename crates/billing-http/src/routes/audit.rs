@@ -3,6 +3,7 @@
 use billing_application::audit::{self, AuditList};
 
 use crate::call::{Call, Reply};
+use crate::respond::respond;
 
 pub(crate) async fn list_audit_entries(call: Call) -> Reply {
     let asked = call.query.audit()?;
@@ -11,5 +12,5 @@ pub(crate) async fn list_audit_entries(call: Call) -> Reply {
         Some(filter) => audit::list_audit_entries(cx, filter, wanted),
         None => Ok(AuditList { items: Vec::new(), next: None, total: wanted.with_total.then_some(0) }),
     });
-    Ok(call.query.answer_audit(&asked, &found.await?))
+    Ok(respond(call.query.answer_audit(&asked, &found.await?)))
 }

@@ -25,11 +25,12 @@ use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::metrics::LogInKind;
 use crate::problem::Problem;
 use crate::query::lists::KeyListParams;
+use crate::respond::HttpReply;
 use crate::state::{HttpState, state_of};
 
-pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> Reply {
-    let log_in = LogInBody::read_log_in(&body)?;
-    carry_out(&request, &session, log_in).await
+pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> HttpReply {
+    let log_in = LogInBody::read_log_in(&body).map_err(Problem::from)?;
+    Ok(carry_out(&request, &session, log_in).await?)
 }
 
 /// Attempts a log-in within the rate limits.
@@ -171,7 +172,7 @@ async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Att
     Ok(HttpResponse::Ok().json(AdminSessionJson::new(&administrator, expires_at)))
 }
 
-pub(crate) async fn log_out(request: HttpRequest, session: Session) -> Reply {
+pub(crate) async fn log_out(request: HttpRequest, session: Session) -> HttpReply {
     match shown(&request) {
         PresentedCredential::Bearer(token) => {
             blocking(state_of(&request).services(), move |services| access::end_token(services, &token)).await?

@@ -18,7 +18,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use crate::body::{BatchPayload, Lines, NDJSON, is_large, read_value};
+use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
 use crate::context::RequestContext;
@@ -26,15 +26,21 @@ use crate::dto::batch::BatchBody;
 use crate::dto::declare::read;
 use crate::dto::events::{EventBody, event_answer};
 use crate::dto::wire::written;
+use crate::media_type::NDJSON;
 use crate::problem::Problem;
 use crate::query::usage::BatchParams;
 use crate::refused::{RejectedEvent, SentEvents, SentPayload, is_refusal};
-use crate::stored_response::{self, Success};
+use crate::respond::{HttpReply, respond_stored};
+use crate::stored_response::Success;
 
 /// Maximum number of errors that the response to a batch lists. Ten thousand small events can have tens of thousands.
 const MAX_LISTED_ERRORS: usize = 1000;
 
-pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> Reply {
+pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
+    Ok(record(call, body).await?)
+}
+
+async fn record(call: Call, body: BatchPayload) -> Reply {
     let BatchParams { atomic } = call.query.read()?;
     match body {
         BatchPayload::Whole(bytes) => {
@@ -112,7 +118,7 @@ impl Call {
             places.sent.count(&rejected);
             render(&results).kept()
         });
-        stored_response::respond(rendered.await.map_err(|_| Problem::internal())?, None)
+        respond_stored(rendered.await.map_err(|_| Problem::internal())?, None)
     }
 }
 

@@ -8,6 +8,7 @@ use billing_domain::refs::ChargeRef;
 use crate::call::{Call, Reply};
 use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
 use crate::query::lists::ChargeParams;
+use crate::respond::respond;
 
 pub(crate) async fn record_charge(call: Call) -> Reply {
     let ChargeBody { request } = call.body().await?;
@@ -28,7 +29,7 @@ pub(crate) async fn list_charges(call: Call) -> Reply {
         Some(wanted) => charges::list_charges(cx, wanted, page),
         None => Ok(Page::empty()),
     });
-    Ok(call.query.answer_updated::<_, ChargeJson>(page, &found.await?))
+    Ok(respond(call.query.answer_updated::<_, ChargeJson>(page, &found.await?)))
 }
 
 pub(crate) async fn get_charge(call: Call) -> Reply {

@@ -13,11 +13,12 @@ use crate::call::{Call, Reply};
 use crate::dto::billing::IssueBody;
 use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
-use crate::operation::{PDF, XML};
+use crate::media_type::{PDF, XML};
 use crate::preference;
 use crate::problem::Problem;
 use crate::query::documents::{DocumentListRequest, DocumentParams};
 use crate::query::lists::EInvoiceParams;
+use crate::respond::respond;
 
 pub(crate) async fn get_document(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
@@ -96,7 +97,7 @@ pub(crate) async fn list_documents(call: Call) -> Reply {
         Some(wanted) => documents::list_documents(cx, wanted, part),
         None => Ok(DocumentList::empty(part.with_sums)),
     });
-    Ok(call.query.answer_documents(part, page, &found.await?))
+    Ok(respond(call.query.answer_documents(part, page, &found.await?)))
 }
 
 pub(crate) async fn summarize_documents(call: Call) -> Reply {

@@ -27,13 +27,18 @@ use crate::dto::wire::written;
 use crate::problem::Problem;
 use crate::query::imports::{ImportListParams, ImportOptions, ImportParams};
 use crate::refused;
+use crate::respond::HttpReply;
 use crate::state::HttpState;
 use crate::stored_response::Success;
 
 /// Time reserved for the response at the end of a request.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
-pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> Reply {
+pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> HttpReply {
+    Ok(import(call, file).await?)
+}
+
+pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
     let asked = call.query.read::<ImportParams>()?.asked();
     let (is_keyed, state, deadline) = (call.key.is_some(), call.state.clone(), call.context.deadline.into_std());
     let until = if is_keyed { None } else { deadline.checked_sub(TIME_TO_ANSWER) };

@@ -22,8 +22,9 @@ pub(crate) mod usage;
 pub(crate) mod webhooks;
 
 use crate::problem::Problem;
+use crate::respond::HttpReply;
 
 /// Handles all unknown paths.
-pub(crate) async fn unknown_route() -> Result<String, Problem> {
-    Err(Problem::unknown_route())
+pub(crate) async fn unknown_route() -> HttpReply {
+    Err(Problem::unknown_route().into())
 }

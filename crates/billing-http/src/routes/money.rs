@@ -14,7 +14,7 @@ use crate::dto::documents::DocumentJson;
 use crate::dto::money::{
     ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
-use crate::operation::PDF;
+use crate::media_type::PDF;
 use crate::problem::Problem;
 use crate::query::lists::{AmountsDueParams, PaymentParams, StatementForm, StatementParams};
 

@@ -17,6 +17,7 @@ use crate::metrics::MetricsFormat;
 use crate::problem::Problem;
 use crate::query::Query;
 use crate::query::lists::OpenApiParams;
+use crate::respond::{HttpProblem, HttpReply};
 use crate::state::HttpState;
 use crate::static_text::StaticText;
 
@@ -48,7 +49,7 @@ pub(crate) async fn live() -> Json<HealthJson> {
     Json(OK)
 }
 
-pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, Problem> {
+pub(crate) async fn ready(state: Data<HttpState>) -> Result<Json<HealthJson>, HttpProblem> {
     state.check_ready().await?;
     let nodes = state.services().store.nodes().into_iter();
     let nodes = nodes.map(|node| NodeJson { name: node.name, serves: node.problem.is_none() }).collect();
@@ -61,8 +62,8 @@ pub(crate) struct Description {
     pub(crate) json: fn(NumbersAs) -> &'static StaticText,
 }
 
-pub(crate) async fn openapi(request: HttpRequest, description: Data<Description>, query: Query) -> Reply {
-    let OpenApiParams { numbers } = query.read()?;
+pub(crate) async fn openapi(request: HttpRequest, description: Data<Description>) -> HttpReply {
+    let OpenApiParams { numbers } = Query::of(request.path(), request.query_string())?.read()?;
     let mut response = HttpResponse::Ok();
     response.content_type(ContentType::json());
     Ok((description.json)(numbers).respond(&request, response))
@@ -73,12 +74,12 @@ pub(crate) async fn last_verification(call: Call) -> Reply {
 }
 
 /// Returns the metrics, unless they have an address of their own.
-pub(crate) async fn metrics(request: HttpRequest, state: Data<HttpState>) -> Reply {
-    if state.settings().metrics_apart { Err(Problem::unknown_route()) } else { told_metrics(request, state).await }
+pub(crate) async fn metrics(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
+    if state.settings().metrics_apart { Err(Problem::unknown_route().into()) } else { told_metrics(request, state).await }
 }
 
 /// Returns the metrics.
-pub(crate) async fn told_metrics(request: HttpRequest, state: Data<HttpState>) -> Reply {
+pub(crate) async fn told_metrics(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
     count_late_contracts(&state).await;
     count_webhooks(&state).await;
     let format = MetricsFormat::preferred_by(&request);

@@ -23,7 +23,8 @@ use crate::dto::wire::written;
 use crate::ingest::answer_of;
 use crate::problem::Problem;
 use crate::query::usage::{EventListParams, RefusedParams};
-use crate::stored_response::{self, Success};
+use crate::respond::{respond, respond_stored};
+use crate::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
 type ErrorMapping = fn(UseCaseError) -> UseCaseError;
@@ -60,7 +61,7 @@ async fn record(call: &Call, read: Option<DirectEvent>) -> Reply {
     let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
     if call.key.is_none() || usage::is_known_by_its_key(&event) {
         let taken = call.submit_event(event, event_answer, |refused| refused).await?;
-        return stored_response::respond(answer_of(&taken, event_answer), None);
+        return respond_stored(answer_of(&taken, event_answer), None);
     }
     let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
     call.submit_event_once(event, answers, |refused| refused).await
@@ -79,7 +80,7 @@ pub(crate) async fn list_events(call: Call) -> Reply {
         Some(wanted) => usage::list_events(cx, wanted, order.by, page),
         None => Ok(Page::empty()),
     });
-    Ok(call.query.answer_updated::<_, EventJson>(page, &found.await?))
+    Ok(respond(call.query.answer_updated::<_, EventJson>(page, &found.await?)))
 }
 
 pub(crate) async fn list_refused_usage(call: Call) -> Reply {
@@ -125,7 +126,7 @@ async fn record_formatted(call: &Call) -> Reply {
 async fn repeated(call: &Call) -> Result<Option<HttpResponse>, Problem> {
     let Some(request) = call.keyed_by_body() else { return Ok(None) };
     let kept = call.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
-    kept.map(|answer| stored_response::respond(answer, Some(REPLAYED))).transpose()
+    kept.map(|answer| respond_stored(answer, Some(REPLAYED))).transpose()
 }
 
 pub(crate) async fn get_event(call: Call) -> Reply {

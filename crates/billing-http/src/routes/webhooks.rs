@@ -22,7 +22,8 @@ use crate::dto::wire::written;
 use crate::problem::Problem;
 use crate::query::lists::ListParams;
 use crate::query::webhooks::DeliveryParams;
-use crate::stored_response::{Success, respond};
+use crate::respond::respond_stored;
+use crate::stored_response::Success;
 
 pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
     let WebhookEndpointBody { profile } = call.body().await?;
@@ -52,7 +53,7 @@ pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
         webhooks::prepare_test(services, Request { principal, use_case, key: keyed.as_ref() }, endpoint_ref)
     });
     let test = match preparation.await? {
-        TestPreparation::Replayed(answer) => return respond(answer, Some(REPLAYED)),
+        TestPreparation::Replayed(answer) => return respond_stored(answer, Some(REPLAYED)),
         TestPreparation::Prepared(test) => test,
     };
     let (attempted, attempt) = oneshot::channel();
