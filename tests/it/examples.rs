@@ -7,7 +7,7 @@ use std::fs;
 use acceptance::{Clock, Database, Server, tour};
 use serde_json::{Map, Value, json};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-http/src/openapi/examples.json");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-api/src/openapi/examples.json");
 /// The server's time of day at the beginning of the tour.
 const BEGIN: &str = "T12:00:00Z";
 /// A description would contain itself as an example, metrics differ each time, a PDF file is not text, and an e-invoice is long.

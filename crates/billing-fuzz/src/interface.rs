@@ -11,8 +11,8 @@ use actix_web::http::header::HeaderValue;
 use actix_web::http::{Method, Uri};
 use actix_web::rt::{System, SystemRunner};
 use actix_web::test::{TestRequest, init_service};
+use billing_api::operations::{OPERATIONS, Operation};
 use billing_domain::access::Permission;
-use billing_http::operations::{OPERATIONS, Operation};
 
 use crate::server::{Reply, Server, UNKNOWN, answer, from_elsewhere};
 

@@ -8,14 +8,14 @@ use actix_web::middleware::from_fn;
 use actix_web::{App, Error, web};
 use billing_domain::report::NumbersAs;
 
+use crate::endpoints;
 use crate::middleware::answer;
-use crate::openapi;
-use crate::operations;
-use crate::routes::dry_run::OperationTable;
+use crate::routes::dry_run::CallAnswerer;
 use crate::routes::service::Description;
 use crate::state::HttpState;
 use crate::static_text::StaticText;
 use crate::{auth, console, pages, router, routes};
+use billing_api::openapi;
 
 /// Builds the application of one worker.
 pub fn app(
@@ -28,7 +28,9 @@ pub fn app(
         .wrap(from_fn(answer))
         .app_data(web::Data::new(state))
         .app_data(web::Data::new(Description { json: description }))
-        .app_data(web::Data::new(OperationTable { changing: operations::changing }))
+        .app_data(web::Data::new(CallAnswerer {
+            answer: |operation, call, reference, body| Box::pin(endpoints::answer(operation, call, reference, body)),
+        }))
         .configure(router::register)
         .configure(pages::register)
         .configure(console::register)

@@ -4,7 +4,7 @@ use actix_web::web;
 use billing_application::Services;
 use billing_application::error::UseCaseResult;
 
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Runs work on a blocking thread. Its log lines belong to the request's span.
 pub(crate) async fn blocking<T: Send + 'static>(

@@ -1,6 +1,7 @@
 //! A request to an operation, from HTTP or from the console, and the ways to run its use case.
 
-use std::future::{Ready, ready};
+use std::future::{Future, Ready, ready};
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use actix_web::dev::Payload;
@@ -22,18 +23,18 @@ use serde_json::Value;
 use crate::blocking::blocking;
 use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
-use crate::dto::declare::{self, Fieldset};
-use crate::dto::effects::EffectsJson;
-use crate::dto::event_reader::{self, DirectEvent};
-use crate::dto::wire::written;
 use crate::identity::{DeferredTokenCheck, Identity};
-use crate::problem::Problem;
-use crate::query::Query;
-use crate::query::updates::LastChange;
 use crate::respond::{HttpProblem, respond, respond_stored};
 use crate::state::{HttpState, state_of};
-use crate::stored_response::Success;
 use crate::writer_turn::{TransactionSize, run_in_turn};
+use billing_api::dto::declare::{self, Fieldset};
+use billing_api::dto::effects::EffectsJson;
+use billing_api::dto::event_reader::{self, DirectEvent};
+use billing_api::dto::wire::written;
+use billing_api::problem::Problem;
+use billing_api::query::Query;
+use billing_api::query::updates::LastChange;
+use billing_api::stored_response::Success;
 
 /// Marks a replayed response.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
@@ -43,6 +44,9 @@ pub(crate) const WARNINGS_NOT_ACCEPTED: &str = "warnings_not_accepted";
 
 /// The response of an operation.
 pub(crate) type Reply = Result<HttpResponse, Problem>;
+
+/// A boxed future, because a separate future type per operation makes compilation slow.
+pub(crate) type BoxedReply = Pin<Box<dyn Future<Output = Reply>>>;
 
 /// A request to an operation.
 #[derive(Clone)]

@@ -10,8 +10,8 @@ use billing_domain::access::{Principal, RequestId, TokenClaims};
 
 use crate::blocking::blocking;
 use crate::event_excerpt::EventExcerpt;
-use crate::problem::Problem;
 use crate::state::HttpState;
+use billing_api::problem::Problem;
 
 /// Who sent a request.
 #[derive(Clone)]

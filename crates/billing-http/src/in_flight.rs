@@ -9,7 +9,7 @@ use billing_domain::idempotency::ScopedIdempotencyKey;
 use billing_domain::refs::OrganizationId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 type InFlightKey = (OrganizationId, ScopedIdempotencyKey);
 type Slots = Arc<Mutex<HashMap<InFlightKey, Queue>>>;

@@ -18,16 +18,16 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use crate::call::{Call, REPLAYED, Reply};
-use crate::dto::events::event_answer;
 use crate::event_excerpt::EventExcerpt;
 use crate::identity::Identity;
 use crate::in_flight::InFlightGuard;
-use crate::problem::Problem;
 use crate::refused::is_refusal;
 use crate::respond::respond_stored;
 use crate::state::HttpState;
-use crate::stored_response::Success;
 use crate::writer_turn::{TransactionSize, run_in_turn, submit};
+use billing_api::dto::events::event_answer;
+use billing_api::problem::Problem;
+use billing_api::stored_response::Success;
 
 /// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);

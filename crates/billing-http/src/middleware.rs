@@ -24,12 +24,12 @@ use tracing::Instrument as _;
 use crate::connection_activity::RequestInProgress;
 use crate::context::{REQUEST_ID, RequestContext};
 use crate::held_value::hold_until_sent;
-use crate::operation::{VERSION, VERSIONED_BELOW};
-use crate::problem::Problem;
 use crate::respond::{HttpProblem, respond_problem};
 use crate::state::{HttpState, state_of};
 use crate::trace;
 use crate::undrained_body::UndrainedBody;
+use billing_api::operation::{VERSION, VERSIONED_BELOW};
+use billing_api::problem::Problem;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("version");
 /// Responses below this path contain secrets.

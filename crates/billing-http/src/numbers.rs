@@ -9,13 +9,14 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderN
 use billing_domain::report::NumbersAs;
 use serde_json::Value;
 
-use crate::decimals::rewrite;
-use crate::media_type::JSON;
-use crate::openapi;
-use crate::operation::Operation;
-use crate::preference::{AS_STRINGS, PREFER, wants_strings};
-use crate::problem::Problem;
+use crate::preference::{PREFER, wants_strings};
 use crate::respond::HttpProblem;
+use billing_api::decimals::rewrite;
+use billing_api::media_type::JSON;
+use billing_api::openapi;
+use billing_api::openapi::AS_STRINGS;
+use billing_api::operation::Operation;
+use billing_api::problem::Problem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -72,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::operations::OPERATIONS;
+    use billing_api::operations::OPERATIONS;
 
     fn rewritten(id: &str, answer: &str) -> Value {
         let operation = OPERATIONS.iter().find(|operation| operation.id == id).expect(id);

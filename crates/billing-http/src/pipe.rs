@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Maximum number of chunks queued for the reader.

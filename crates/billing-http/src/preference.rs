@@ -5,8 +5,6 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 use billing_domain::report::NumbersAs;
 
 pub(crate) const PREFER: HeaderName = HeaderName::from_static("prefer");
-/// Preference for decimals as strings.
-pub(crate) const AS_STRINGS: &str = "numbers=string";
 
 /// Returns the requested representation of decimals.
 pub(crate) fn wanted(request: &HttpRequest) -> NumbersAs {

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::event_excerpt::EventExcerpt;
-use crate::problem::Problem;
 use crate::state::HttpState;
+use billing_api::problem::Problem;
 
 /// The parts of a problem that are counted.
 struct RefusalReason<'p> {

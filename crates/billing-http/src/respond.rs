@@ -8,9 +8,9 @@ use billing_domain::idempotency::StoredResponse;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 
-use crate::media_type::PROBLEM_JSON;
-use crate::problem::Problem;
-use crate::stored_response::Success;
+use billing_api::media_type::PROBLEM_JSON;
+use billing_api::problem::Problem;
+use billing_api::stored_response::Success;
 
 /// Builds the HTTP response with a success.
 pub(crate) fn respond(success: Success) -> HttpResponse {

@@ -12,11 +12,13 @@ use actix_web::http::Method;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, Route, guard, web};
 
+use billing_api::operations::{OPERATIONS, Operation};
+
 use crate::auth::admit;
+use crate::endpoints;
 use crate::numbers::{prefers_strings, rewrite_as_strings};
-use crate::operations::{OPERATIONS, Operation};
-use crate::problem::Problem;
 use crate::respond::HttpProblem;
+use billing_api::problem::Problem;
 
 /// Registers the patterns in the actix configuration: those of all operations with parameters, and for each path without
 /// parameters the answer to a method that it does not have.
@@ -69,9 +71,9 @@ fn answers(operation: &Operation, method: &Method) -> bool {
 /// Returns the route of an operation for its methods.
 fn route_of(operation: &'static Operation) -> Route {
     if operation.method == Method::GET {
-        operation.route().guard(guard::Any(guard::Get()).or(guard::Head()))
+        endpoints::route(operation).guard(guard::Any(guard::Get()).or(guard::Head()))
     } else {
-        operation.route().method(operation.method.clone())
+        endpoints::route(operation).method(operation.method.clone())
     }
 }
 
@@ -134,7 +136,7 @@ where
         Box::pin(async move {
             let mut fixed = FixedPaths::new();
             for operation in OPERATIONS.iter().filter(|operation| is_fixed(operation)) {
-                let service = guarded(operation, operation.route()).new_service(()).await?;
+                let service = guarded(operation, endpoints::route(operation)).new_service(()).await?;
                 fixed.insert(operation, &Rc::new(service));
             }
             Ok(Router { fixed, patterns })

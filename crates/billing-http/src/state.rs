@@ -20,9 +20,9 @@ use crate::blocking::blocking;
 use crate::fair_permits::{FairPermit, FairPermits};
 use crate::in_flight::InFlightRequests;
 use crate::metrics::Metrics;
-use crate::problem::Problem;
 use crate::readiness::Readiness;
 use crate::settings::HttpSettings;
+use billing_api::problem::Problem;
 
 /// The maximum number of concurrent scans of events. Each scan uses a database connection.
 const MAX_SCANS: usize = 2;

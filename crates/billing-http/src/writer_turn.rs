@@ -7,8 +7,8 @@ use billing_domain::access::Principal;
 use tokio::sync::oneshot;
 
 use crate::context::RequestContext;
-use crate::problem::Problem;
 use crate::state::HttpState;
+use billing_api::problem::Problem;
 
 /// Work in a transaction of its own. Boxed, because a separate future type per operation makes compilation slow.
 pub(crate) type TransactionWork<T> = Box<dyn FnOnce(&Services) -> UseCaseResult<T> + Send>;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use billing_api::dto::audit::JsonAuditRenderer;
 use billing_application::Services;
 use billing_application::secrets::shared_secrets;
 use billing_application::webhooks::WebhookSenders;
@@ -11,7 +12,7 @@ use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes
 use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker, Store};
 use billing_formats::RhaiMapper;
-use billing_http::{COOKIE_KEY_BYTES, CookieKey, JsonAuditRenderer};
+use billing_http::{COOKIE_KEY_BYTES, CookieKey};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PrintProcessSettings, PrintProcesses, this_program};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 use billing_webhooks::{HttpWebhooks, WebhookSettings};

@@ -84,7 +84,7 @@ fn run(cli: Cli) -> CommandResult<()> {
         Some(Command::Restored(settings)) => restore::restored(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
-        Some(Command::Openapi) => say(&billing_http::openapi_json()),
+        Some(Command::Openapi) => say(&billing_api::openapi::openapi_json()),
         Some(Command::Print(settings)) => print(settings),
         Some(Command::Demo(settings)) => demo::demo(settings),
     }

@@ -8,9 +8,9 @@ use billing_domain::access::{Principal, TokenClaims};
 
 use super::session;
 use crate::blocking::blocking;
-use crate::operation::{AuthRequirement, Flag, Operation};
-use crate::problem::Problem;
 use crate::state::state_of;
+use billing_api::operation::{AuthRequirement, Flag, Operation};
+use billing_api::problem::Problem;
 
 const SCHEME: &str = "bearer";
 

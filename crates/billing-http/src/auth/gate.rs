@@ -13,8 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::address::ClientAddress;
 use super::throttle::{ExceededLimit, Source, Throttle};
-use crate::problem::Problem;
 use crate::settings::LogInLimits;
+use billing_api::problem::Problem;
 
 /// Upper limit for concurrent and waiting hashes, beyond any practical need.
 const MOST_TURNS: usize = 100_000;

@@ -15,11 +15,11 @@ use billing_domain::idempotency::{IdempotencyKey, ScopedIdempotencyKey};
 use self::credentials::CheckedCredential;
 use crate::context::RequestContext;
 use crate::identity::DeferredTokenCheck;
-use crate::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
-use crate::problem::Problem;
-use crate::query::Query;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
+use billing_api::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
+use billing_api::problem::Problem;
+use billing_api::query::Query;
 
 const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
 

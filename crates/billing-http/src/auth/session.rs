@@ -23,9 +23,9 @@ use billing_domain::access::SESSION_ABSOLUTE_SECONDS;
 use futures_util::future::Either;
 
 use crate::blocking::blocking;
-use crate::operation::VERSIONED_BELOW;
-use crate::problem::Problem;
 use crate::state::HttpState;
+use billing_api::operation::VERSIONED_BELOW;
+use billing_api::problem::Problem;
 
 const ID: &str = "id";
 

@@ -6,10 +6,10 @@ use actix_web::{FromRequest, HttpRequest};
 use billing_import::FileKind;
 
 use super::{Extraction, IncomingBody, media_type};
-use crate::media_type::{CSV, JSON, NDJSON};
-use crate::problem::Problem;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
+use billing_api::media_type::{CSV, JSON, NDJSON};
+use billing_api::problem::Problem;
 
 /// An uploaded file.
 pub(crate) struct UploadedFile {

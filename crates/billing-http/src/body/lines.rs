@@ -7,7 +7,7 @@ use actix_web::web::{self, Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// The lines of a body. Blank lines are skipped.
 pub(crate) struct Lines {

@@ -1,4 +1,4 @@
-//! Reads request bodies within their size, time and media type limits. [`crate::dto`] interprets the content.
+//! Reads request bodies within their size, time and media type limits. [`billing_api::dto`] interprets the content.
 //!
 //! Compressed bodies are rejected, because the limits would apply to the decompressed size.
 
@@ -21,10 +21,10 @@ pub(crate) use multipart::MultipartForm;
 pub(crate) use parse::{ParsedBody, is_large, parse};
 
 use crate::context::RequestContext;
-use crate::media_type::{CSV, JSON, NDJSON};
-use crate::problem::Problem;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
+use billing_api::media_type::{CSV, JSON, NDJSON};
+use billing_api::problem::Problem;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, HttpProblem>>>>;
 

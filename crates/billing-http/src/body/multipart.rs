@@ -6,8 +6,8 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest, HttpRequest};
 
 use super::{Extraction, IncomingBody, header};
-use crate::problem::Problem;
 use crate::respond::HttpProblem;
+use billing_api::problem::Problem;
 
 /// Size limit of a form with a file. Larger files use the API or the command line import.
 const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;

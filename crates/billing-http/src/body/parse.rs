@@ -9,8 +9,8 @@ use billing_domain::refs::OrganizationId;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use crate::problem::Problem;
 use crate::state::HttpState;
+use billing_api::problem::Problem;
 
 /// Maximum number of bytes that are parsed on the thread that serves connections. Parsing them takes less time than a change of
 /// threads delays a request.

@@ -7,9 +7,9 @@ use actix_web::http::header::{HeaderMap, HeaderName, LINK};
 use billing_console::PageLinks;
 use serde_json::Value;
 
-use crate::problem::Problem;
-use crate::query::TOTAL;
-use crate::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
+use billing_api::problem::Problem;
+use billing_api::query::TOTAL;
+use billing_api::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 
 /// Returns the JSON of a response, or null if the object does not exist.
 pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {

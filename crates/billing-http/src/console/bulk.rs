@@ -25,10 +25,10 @@ use super::reply::{html, reasons};
 use super::session_user::SessionUser;
 use crate::call::Reply;
 use crate::fair_permits::FairPermit;
-use crate::operations;
 use crate::pipe::{PipeWriter, pipe};
-use crate::problem::Problem;
 use crate::routes::reports::{FIRST_BYTES, PATIENCE};
+use billing_api::operations;
+use billing_api::problem::Problem;
 
 /// Maximum number of selected documents.
 const MAX_SELECTED: usize = 100;

@@ -20,8 +20,8 @@ use super::reply::{belongs_beside, html as page_of, to, told};
 use super::session_user::SessionUser;
 use super::webhooks;
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use crate::operations;
-use crate::problem::{FieldProblem, Problem};
+use billing_api::operations;
+use billing_api::problem::{FieldProblem, Problem};
 
 /// Form field that selects a product (`0`) or a line item of a product (`0/seats`).
 const TARGET: &str = "target";
@@ -850,7 +850,7 @@ mod tests {
         for task in &TASKS {
             let operation = operations::named(task.operation);
             assert!(
-                operation.is_ok_and(|operation| operation.changes_state() && operation.is(crate::operation::Flag::DryRun)),
+                operation.is_ok_and(|operation| operation.changes_state() && operation.is(billing_api::operation::Flag::DryRun)),
                 "{}",
                 task.operation
             );

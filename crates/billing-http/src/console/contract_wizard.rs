@@ -18,7 +18,7 @@ use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
 use super::session_user::SessionUser;
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use crate::problem::{FieldProblem, Problem};
+use billing_api::problem::{FieldProblem, Problem};
 
 /// Query parameter that opens the form with all fields instead of the wizard.
 const ADVANCED: &str = "advanced";

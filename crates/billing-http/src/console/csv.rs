@@ -15,8 +15,8 @@ use super::ranges::list_query;
 use super::session_user::SessionUser;
 use crate::fair_permits::FairPermit;
 use crate::pipe::{PipeWriter, pipe};
-use crate::problem::Problem;
 use crate::routes::reports::{FIRST_BYTES, PATIENCE, attachment};
+use billing_api::problem::Problem;
 
 /// Page size of the internal requests.
 const AT_ONCE: &str = "1000";

@@ -11,8 +11,8 @@ use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use crate::operations;
-use crate::problem::Problem;
+use billing_api::operations;
+use billing_api::problem::Problem;
 
 /// Number of whole months before this month in a statement by default.
 const STATEMENT_MONTHS: i64 = 2;

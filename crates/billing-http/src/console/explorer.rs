@@ -13,9 +13,9 @@ use super::page_builder::PageBuilder;
 use super::ranges::{Calendar, selected};
 use super::session_user::SessionUser;
 use super::sums::{address, shows, sums, totals, with_page};
-use crate::dto::declare::params;
-use crate::problem::Problem;
-use crate::query::{AnyText, Query};
+use billing_api::problem::Problem;
+use billing_api::query::Query;
+use billing_api::query::explorer::ExplorerParams;
 
 /// The part of the console that has the explorer.
 const PART: &str = "usage";
@@ -27,26 +27,6 @@ const MAX_DAYS_BY_HOUR: u32 = 3;
 const USUAL_DAYS: u32 = 30;
 /// Number of rejected usage counts shown.
 const MOST_REFUSED: &str = "10";
-
-params! {
-    /// Query parameters of the explorer.
-    ExplorerParams {
-        /// Customer.
-        customer_ref: Option<AnyText>,
-        /// Usage product.
-        usage_product_ref: Option<AnyText>,
-        /// Contract that counts the usage.
-        contract_ref: Option<AnyText>,
-        /// First day.
-        from: Option<Date>,
-        /// Last day.
-        to: Option<Date>,
-        /// Length of the intervals.
-        interval: Option<Interval>,
-        /// Time zone of the days.
-        timezone: Option<TimeZone>,
-    }
-}
 
 /// The selected days, interval and time zone.
 pub(super) struct ExplorerRange {

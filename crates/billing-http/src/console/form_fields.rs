@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::form_data::{FormData, field};
 use super::openapi_index::{BodyField, BodyFieldKind};
-use crate::problem::{FieldProblem, Problem};
+use billing_api::problem::{FieldProblem, Problem};
 
 /// Maximum number of elements of a list in a form.
 const MAX_ELEMENTS: usize = 200;

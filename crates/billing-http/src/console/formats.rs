@@ -12,7 +12,7 @@ use super::refused;
 use super::reply::belongs_beside;
 use super::reply::{html, to, told};
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// The initial sample event.
 const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";

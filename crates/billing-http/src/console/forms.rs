@@ -22,9 +22,9 @@ use super::resources;
 use super::session_user::SessionUser;
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use crate::operation::{AuthRequirement, Flag, Operation};
-use crate::operations;
-use crate::problem::Problem;
+use billing_api::operation::{AuthRequirement, Flag, Operation};
+use billing_api::operations;
+use billing_api::problem::Problem;
 
 /// Maximum number of suggestions for a reference field.
 const SUGGESTED: &str = "100";

@@ -17,7 +17,7 @@ use super::onboarding::{Progress, progress};
 use super::page_builder::PageBuilder;
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Number of rejected usage counts shown.
 const FEW_REFUSED: usize = 5;

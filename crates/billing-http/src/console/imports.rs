@@ -18,8 +18,8 @@ use super::session_user::SessionUser;
 use super::{refused, refused_to, stranger};
 use crate::auth::credentials::is_foreign;
 use crate::body::{MultipartForm, UploadedFile};
-use crate::problem::Problem;
 use crate::routes::imports;
+use billing_api::problem::Problem;
 
 /// Maximum size of a file that the forms carry. Base64 adds a third.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
@@ -218,9 +218,9 @@ async fn import(
 ) -> Result<ImportOutcome, Problem> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
     let (media_type, kind) = match first {
-        Some(b'[') => (crate::media_type::JSON, FileKind::Json),
-        Some(b'{') => (crate::media_type::NDJSON, FileKind::Ndjson),
-        _ => (crate::media_type::CSV, FileKind::Csv),
+        Some(b'[') => (billing_api::media_type::JSON, FileKind::Json),
+        Some(b'{') => (billing_api::media_type::NDJSON, FileKind::Ndjson),
+        _ => (billing_api::media_type::CSV, FileKind::Csv),
     };
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
     let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];

@@ -7,7 +7,7 @@ use super::form_data::query;
 use super::reply::{framed, reasons};
 use super::session_user::SessionUser;
 use super::{customer, explorer, home};
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Renders a frame.
 ///

@@ -13,9 +13,9 @@ use super::openapi_index;
 use super::page_builder::PageBuilder;
 use super::ranges::{Calendar, ListQuery, list_query};
 use super::session_user::{SessionUser, service};
-use crate::operations;
-use crate::problem::Problem;
-use crate::query::lists::MAX_CUSTOMERS;
+use billing_api::operations;
+use billing_api::problem::Problem;
+use billing_api::query::lists::MAX_CUSTOMERS;
 
 /// Default page size of a list.
 const PAGE_SIZE: &str = "50";

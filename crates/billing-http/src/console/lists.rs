@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::api_client::Listed;
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Number of elements of a list embedded in another page.
 const FEW: &str = "10";

@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::form_data::{self, FormData};
 use super::reply::{to, told};
-use crate::dto::log_in::LogIn as Credential;
-use crate::problem::Problem;
 use crate::routes::auth::carry_out;
 use crate::state::{HttpState, state_of};
+use billing_api::dto::log_in::LogIn as Credential;
+use billing_api::problem::Problem;
 
 /// Time limit of the next step in seconds.
 const STEP_SECONDS: i64 = 300;

@@ -49,8 +49,8 @@ use self::session_user::SessionUser;
 use crate::auth::credentials::is_foreign;
 use crate::body::STRANGERS_BYTES;
 use crate::context::RequestContext;
-use crate::problem::{CONFIRMATION_REQUIRED, Problem};
 use crate::respond::HttpProblem;
+use billing_api::problem::{CONFIRMATION_REQUIRED, Problem};
 
 /// Maximum size of a form without a file. A contract with all optional terms has many fields.
 const MAX_FORM_BYTES: usize = 1024 * 1024;

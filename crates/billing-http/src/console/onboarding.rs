@@ -18,7 +18,7 @@ use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, told};
 use super::session_user::{SessionUser, service};
 use super::short_forms::{FieldRow, FixedRow, ShortForm};
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Path segment below the root.
 pub(super) const START: &str = "start";
@@ -386,8 +386,8 @@ fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
 mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
-    use crate::operation::Operation;
-    use crate::operations;
+    use billing_api::operation::Operation;
+    use billing_api::operations;
 
     fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()

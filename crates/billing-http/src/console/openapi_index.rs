@@ -8,7 +8,7 @@ use billing_domain::report::NumbersAs;
 use serde_json::Value;
 
 use super::form_data::FormData;
-use crate::openapi;
+use billing_api::openapi;
 
 /// Pagination and format parameters, which pages control by links and do not offer as filters.
 const NOT_ASKED: &[&str] = &["pageSize", "pageNumber", "cursor", "totals", "format", "order"];
@@ -215,7 +215,7 @@ mod tests {
     use billing_console::{CellFormat, TextKind, listings};
 
     use super::*;
-    use crate::operations;
+    use billing_api::operations;
 
     #[test]
     fn every_list_of_the_console_is_one_of_the_interface() {

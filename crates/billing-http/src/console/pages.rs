@@ -22,8 +22,8 @@ use super::runs;
 use super::session_user::SessionUser;
 use super::team;
 use super::webhooks;
-use crate::operations;
-use crate::problem::Problem;
+use billing_api::operations;
+use billing_api::problem::Problem;
 
 /// Renders a page.
 ///

@@ -8,7 +8,7 @@ use super::forms::named;
 use super::lists::{few, listing_of};
 use super::reply::data;
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Parts of the console with objects to choose from, their kind among search results, and the field with their reference.
 const KINDS: &[(&str, &str, &str)] = &[

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::form_data::{FormData, field};
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// A named period: its word, label, length in months, and the number of such periods from the current one.
 const PERIODS: &[(&str, &str, i64, i64)] = &[

@@ -9,7 +9,7 @@ use billing_console::Asset;
 use serde::Serialize;
 
 use crate::middleware::RenderedByPage;
-use crate::problem::{FieldProblem, Problem};
+use billing_api::problem::{FieldProblem, Problem};
 
 /// Permits only the console's own style sheet, script, requests and frames, and forms that submit to the console.
 const POLICY: HeaderValue = HeaderValue::from_static(

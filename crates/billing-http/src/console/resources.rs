@@ -4,7 +4,7 @@ use billing_console::Listing;
 use serde_json::Value;
 
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Returns the API response for an object in a part of the console.
 ///
@@ -20,7 +20,7 @@ mod tests {
     use actix_web::http::Method;
     use billing_console::listings;
 
-    use crate::operations;
+    use billing_api::operations;
 
     #[test]
     fn every_part_has_the_operations_of_its_list_and_objects() {

@@ -9,7 +9,7 @@ use super::api_client::written;
 use super::page_builder::PageBuilder;
 use super::reply::to;
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Renders the page of a run.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {

@@ -22,10 +22,11 @@ use crate::blocking::blocking;
 use crate::body::ParsedBody;
 use crate::call::{Call, Reply};
 use crate::context::RequestContext;
-use crate::operations;
-use crate::problem::Problem;
-use crate::query::Query;
+use crate::endpoints;
 use crate::state::{HttpState, state_of};
+use billing_api::operations;
+use billing_api::problem::Problem;
+use billing_api::query::Query;
 
 /// The administrator who requested a page.
 #[derive(Clone)]
@@ -84,7 +85,7 @@ impl SessionUser {
     /// # Errors
     /// Returns the operation's refusal.
     pub(super) async fn answer(&self, id: &str, reference: &str, query: &str) -> Reply {
-        operations::named(id)?.answer(self.call(id, query)?, reference.to_owned(), None).await
+        endpoints::answer(operations::named(id)?, self.call(id, query)?, reference.to_owned(), None).await
     }
 
     /// Returns the visitor for calls that the page does not show.
@@ -165,7 +166,7 @@ impl SessionUser {
         let operation = operations::named(id)?;
         let path = operation.url(reference);
         call.key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
-        operation.answer(call, reference.to_owned(), body.map(ParsedBody::from)).await
+        endpoints::answer(operation, call, reference.to_owned(), body.map(ParsedBody::from)).await
     }
 
     /// Runs an operation as a dry run. Returns its effects, whose documents explain their lines.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::api_client::Listed;
 use super::lists::{listed, some_of, wanted};
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Maximum number of usage products whose names are loaded.
 const MOST_PRODUCTS: &str = "1000";

@@ -12,7 +12,7 @@ use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
 use super::session_user::{SessionUser, service};
 use crate::call::Reply;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Handles a submitted form of these parts; returns `None` for other parts.
 pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<HttpResponse, Problem>> {

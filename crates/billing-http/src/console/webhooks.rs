@@ -11,7 +11,7 @@ use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
 use super::session_user::SessionUser;
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 /// Number of notifications on the page of their subject, and of deliveries that are searched for those of a notification.
 const MANY: &str = "1000";

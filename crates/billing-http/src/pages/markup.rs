@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 
-use crate::openapi::resolved;
+use billing_api::openapi::resolved;
 
 /// The page of all schemas. The page of a schema is below it.
 pub(super) const SCHEMAS: &str = "/docs/schemas";

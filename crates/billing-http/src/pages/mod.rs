@@ -19,12 +19,12 @@ use billing_domain::report::NumbersAs;
 use maud::{DOCTYPE, Markup, html};
 
 use self::reference::{Reference, ReferencePage};
-use crate::openapi;
-use crate::problem::Problem;
 use crate::respond::{HttpProblem, HttpReply};
 use crate::settings::PublicUrl;
 use crate::state::HttpState;
 use crate::static_text::StaticText;
+use billing_api::openapi;
+use billing_api::problem::Problem;
 
 const HOME: &str = "/";
 const REFERENCE: &str = "/docs";

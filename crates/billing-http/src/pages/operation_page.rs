@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::markup::{example, is_structured, kind, list, members, plain, prose, referenced, text};
-use crate::openapi::resolved;
-use crate::operation::Flag;
-use crate::operations;
+use billing_api::openapi::resolved;
+use billing_api::operation::Flag;
+use billing_api::operations;
 
 /// Headers that the form of a request does not offer: the version has only one value, and the others have no effect there.
 const HIDDEN_HEADERS: [&str; 3] = ["Version", "X-Request-Id", "If-None-Match"];

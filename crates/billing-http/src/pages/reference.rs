@@ -10,7 +10,7 @@ use super::markup::{self, SCHEMAS, is_structured, kind, list, members, prose, re
 use super::operation_page::{self, OperationPage};
 use super::search::{self, Entry};
 use super::{REFERENCE, SCRIPT};
-use crate::openapi::resolved;
+use billing_api::openapi::resolved;
 
 /// The page of an operation is below this path.
 const OPERATIONS: &str = "/docs/operations";
@@ -392,7 +392,7 @@ mod tests {
     const MAX_PAGE_BYTES: usize = 100_000;
 
     fn described() -> Value {
-        serde_json::from_str(&crate::openapi_json()).expect("JSON")
+        serde_json::from_str(&billing_api::openapi::openapi_json()).expect("JSON")
     }
 
     /// Returns the HTML of all pages by their addresses.
@@ -410,7 +410,7 @@ mod tests {
         let document = described();
         let reference = Reference::of(&document);
         let pages = pages(&reference);
-        for operation in crate::operations::OPERATIONS {
+        for operation in billing_api::operations::OPERATIONS {
             let page = &pages[&format!("/docs/operations/{}", operation.id)];
             assert!(page.contains(&format!("<code>{} {}</code>", operation.method, operation.path)), "{}", operation.id);
             assert!(pages["/docs"].contains(&format!("href=\"/docs/operations/{}\"", operation.id)), "{}", operation.id);

@@ -7,11 +7,11 @@ use billing_domain::refs::AdminRef;
 use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::call::{Call, Reply};
-use crate::dto::administrators::{
+use billing_api::dto::administrators::{
     AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
 };
-use crate::problem::Problem;
-use crate::query::lists::AdministratorListParams;
+use billing_api::problem::Problem;
+use billing_api::query::lists::AdministratorListParams;
 
 pub(crate) async fn list_administrators(call: Call) -> Reply {
     let params: AdministratorListParams = call.query.read()?;

@@ -20,13 +20,13 @@ use crate::blocking::blocking;
 use crate::body::UnauthenticatedBody;
 use crate::call::{Call, Reply};
 use crate::context::RequestContext;
-use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
-use crate::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use crate::metrics::LogInKind;
-use crate::problem::Problem;
-use crate::query::lists::KeyListParams;
 use crate::respond::HttpReply;
 use crate::state::{HttpState, state_of};
+use billing_api::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
+use billing_api::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
+use billing_api::problem::Problem;
+use billing_api::query::lists::KeyListParams;
 
 pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> HttpReply {
     let log_in = LogInBody::read_log_in(&body).map_err(Problem::from)?;

@@ -22,16 +22,16 @@ use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
 use crate::context::RequestContext;
-use crate::dto::batch::BatchBody;
-use crate::dto::declare::read;
-use crate::dto::events::{EventBody, event_answer};
-use crate::dto::wire::written;
-use crate::media_type::NDJSON;
-use crate::problem::Problem;
-use crate::query::usage::BatchParams;
 use crate::refused::{RejectedEvent, SentEvents, SentPayload, is_refusal};
 use crate::respond::{HttpReply, respond_stored};
-use crate::stored_response::Success;
+use billing_api::dto::batch::BatchBody;
+use billing_api::dto::declare::read;
+use billing_api::dto::events::{EventBody, event_answer};
+use billing_api::dto::wire::written;
+use billing_api::media_type::NDJSON;
+use billing_api::problem::Problem;
+use billing_api::query::usage::BatchParams;
+use billing_api::stored_response::Success;
 
 /// Maximum number of errors that the response to a batch lists. Ten thousand small events can have tens of thousands.
 const MAX_LISTED_ERRORS: usize = 1000;

@@ -11,10 +11,10 @@ use billing_domain::page::Page;
 use billing_domain::refs::BillingRunRef;
 
 use crate::call::{Call, Reply};
-use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, BillingRunResponse};
-use crate::dto::wire::written;
-use crate::query::billing::RunParams;
-use crate::stored_response::Success;
+use billing_api::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, BillingRunResponse};
+use billing_api::dto::wire::written;
+use billing_api::query::billing::RunParams;
+use billing_api::stored_response::Success;
 
 /// Time reserved at the end of a request for one more contract and the response.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(10);

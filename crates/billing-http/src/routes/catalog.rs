@@ -13,16 +13,16 @@ use billing_domain::refs::{BankAccountRef, CustomerRef, EntityRef, FormatRef, Pr
 use serde::Serialize;
 
 use crate::call::{Call, Reply};
-use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
-use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
-use crate::dto::e_invoices::MissingTermJson;
-use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
-use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
-use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
-use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
-use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
-use crate::problem::Problem;
-use crate::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, ListParams, PricingRateParams};
+use billing_api::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
+use billing_api::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
+use billing_api::dto::e_invoices::MissingTermJson;
+use billing_api::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJson};
+use billing_api::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
+use billing_api::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
+use billing_api::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
+use billing_api::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
+use billing_api::problem::Problem;
+use billing_api::query::lists::{CustomerParams, EInvoiceCheckParams, FormatParams, ListParams, PricingRateParams};
 
 /// Declares the handlers of resources for their use cases: `makes handler: Body { reference, content } => use case`,
 /// `edits handler: EditBody => use case`, `reads handler => use case`, `lists handler: answer => use case`.

@@ -6,9 +6,9 @@ use billing_domain::page::Page;
 use billing_domain::refs::ChargeRef;
 
 use crate::call::{Call, Reply};
-use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
-use crate::query::lists::ChargeParams;
 use crate::respond::respond;
+use billing_api::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
+use billing_api::query::lists::ChargeParams;
 
 pub(crate) async fn record_charge(call: Call) -> Reply {
     let ChargeBody { request } = call.body().await?;

@@ -7,14 +7,14 @@ use billing_domain::page::Page;
 use billing_domain::refs::ContractRef;
 
 use crate::call::{Call, Reply};
-use crate::dto::contract_changes::{
+use billing_api::dto::contract_changes::{
     AmendedContractJson, AmendmentOptions, AmendmentOutcome, ContractCancelBody, ContractQuantityBody, ContractResumeBody,
 };
-use crate::dto::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
-use crate::dto::contracts::{ContractBody, ContractEditBody};
-use crate::dto::documents::DocumentJson;
-use crate::query::Paged;
-use crate::query::lists::{ContractParams, ContractSearchParams};
+use billing_api::dto::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
+use billing_api::dto::contracts::{ContractBody, ContractEditBody};
+use billing_api::dto::documents::DocumentJson;
+use billing_api::query::Paged;
+use billing_api::query::lists::{ContractParams, ContractSearchParams};
 
 pub(crate) async fn create_contract(call: Call) -> Reply {
     let ContractBody { request } = call.body().await?;

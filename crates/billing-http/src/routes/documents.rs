@@ -10,15 +10,15 @@ use billing_domain::document::files::RenderedFile;
 use billing_domain::refs::DocumentRef;
 
 use crate::call::{Call, Reply};
-use crate::dto::billing::IssueBody;
-use crate::dto::document_summary::DocumentSummaryJson;
-use crate::dto::documents::DocumentJson;
-use crate::media_type::{PDF, XML};
 use crate::preference;
-use crate::problem::Problem;
-use crate::query::documents::{DocumentListRequest, DocumentParams};
-use crate::query::lists::EInvoiceParams;
 use crate::respond::respond;
+use billing_api::dto::billing::IssueBody;
+use billing_api::dto::document_summary::DocumentSummaryJson;
+use billing_api::dto::documents::DocumentJson;
+use billing_api::media_type::{PDF, XML};
+use billing_api::problem::Problem;
+use billing_api::query::documents::{DocumentListRequest, DocumentParams};
+use billing_api::query::lists::EInvoiceParams;
 
 pub(crate) async fn get_document(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;

@@ -4,16 +4,17 @@ use actix_web::web::Data;
 use billing_domain::violation::Violations;
 
 use crate::body::ParsedBody;
-use crate::call::{Call, Reply};
-use crate::dto::declare;
-use crate::dto::effects::DryRunBody;
-use crate::operation::{Flag, Operation};
-use crate::problem::Problem;
+use crate::call::{BoxedReply, Call, Reply};
+use billing_api::dto::declare;
+use billing_api::dto::effects::DryRunBody;
+use billing_api::operation::{Flag, Operation};
+use billing_api::operations;
+use billing_api::problem::Problem;
 
-/// The table of operations, which contains this handler too.
-pub(crate) struct OperationTable {
-    /// Returns the state-changing operation on a path, and the reference in the path.
-    pub(crate) changing: fn(&str) -> Option<(&'static Operation, String)>,
+/// Answers calls of all operations, and so of this handler, too.
+pub(crate) struct CallAnswerer {
+    /// Answers a call of an operation on a reference with a body.
+    pub(crate) answer: fn(&'static Operation, Call, String, Option<ParsedBody>) -> BoxedReply,
 }
 
 pub(crate) async fn dry_run(call: Call) -> Reply {
@@ -24,11 +25,11 @@ pub(crate) async fn dry_run(call: Call) -> Reply {
         Ok((path, body))
     });
     let (path, body) = read.await?;
-    let table = call.request.app_data::<Data<OperationTable>>().ok_or_else(Problem::internal)?;
-    let changing = (table.changing)(path.as_str()).filter(|(operation, _)| operation.is(Flag::DryRun));
+    let answerer = call.request.app_data::<Data<CallAnswerer>>().ok_or_else(Problem::internal)?.clone();
+    let changing = operations::changing(path.as_str()).filter(|(operation, _)| operation.is(Flag::DryRun));
     let (operation, reference) = changing.ok_or_else(|| {
         let detail = "must be the path of an operation that supports a dry run";
         Problem::from(Violations::one(&["path"], "no_dry_run", detail))
     })?;
-    operation.answer(call.into_dry_run(), reference, body).await
+    (answerer.answer)(operation, call.into_dry_run(), reference, body).await
 }

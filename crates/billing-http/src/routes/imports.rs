@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 
 use crate::body::UploadedFile;
 use crate::call::{Call, Reply};
-use crate::dto::imports::{ImportJson, ImportRejects, ImportResponse, ImportResultJson, UndoResultJson, import_answer};
-use crate::dto::wire::written;
-use crate::problem::Problem;
-use crate::query::imports::{ImportListParams, ImportOptions, ImportParams};
 use crate::refused;
 use crate::respond::HttpReply;
 use crate::state::HttpState;
-use crate::stored_response::Success;
+use billing_api::dto::imports::{ImportJson, ImportRejects, ImportResponse, ImportResultJson, UndoResultJson, import_answer};
+use billing_api::dto::wire::written;
+use billing_api::problem::Problem;
+use billing_api::query::imports::{ImportListParams, ImportOptions, ImportParams};
+use billing_api::stored_response::Success;
 
 /// Time reserved for the response at the end of a request.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(5);

@@ -21,8 +21,8 @@ pub(crate) mod service;
 pub(crate) mod usage;
 pub(crate) mod webhooks;
 
-use crate::problem::Problem;
 use crate::respond::HttpReply;
+use billing_api::problem::Problem;
 
 /// Handles all unknown paths.
 pub(crate) async fn unknown_route() -> HttpReply {

@@ -10,13 +10,13 @@ use billing_domain::refs::{ApplicationRef, CustomerRef, DocumentRef, PaymentRef}
 use billing_report::statement_csv;
 
 use crate::call::{Call, Reply};
-use crate::dto::documents::DocumentJson;
-use crate::dto::money::{
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::money::{
     ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
 };
-use crate::media_type::PDF;
-use crate::problem::Problem;
-use crate::query::lists::{AmountsDueParams, PaymentParams, StatementForm, StatementParams};
+use billing_api::media_type::PDF;
+use billing_api::problem::Problem;
+use billing_api::query::lists::{AmountsDueParams, PaymentParams, StatementForm, StatementParams};
 
 pub(crate) async fn record_payment(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;

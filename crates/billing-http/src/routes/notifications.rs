@@ -7,8 +7,8 @@ use billing_domain::notification::Notification;
 use billing_domain::refs::NotificationRef;
 
 use crate::call::{Call, Reply};
-use crate::dto::notifications::NotificationJson;
-use crate::query::notifications::NotificationParams;
+use billing_api::dto::notifications::NotificationJson;
+use billing_api::query::notifications::NotificationParams;
 
 pub(crate) async fn list_notifications(call: Call) -> Reply {
     let params: NotificationParams = call.query.read()?;

@@ -9,11 +9,11 @@ use billing_domain::refs::SessionRef;
 
 use crate::auth::{address, session};
 use crate::call::{Call, Reply};
-use crate::dto::own_account::{
+use billing_api::dto::own_account::{
     ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
     SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
-use crate::problem::Problem;
+use billing_api::problem::Problem;
 
 pub(crate) async fn get_session(call: Call) -> Reply {
     let session = session::shown(&call.request)?;

@@ -17,12 +17,12 @@ use billing_domain::report::{ReportColumns, ReportedEvent};
 use billing_report::{ReportWriter, TableWriter};
 
 use crate::call::{Call, Reply};
-use crate::dto::document_table;
-use crate::dto::summary::SummaryLineJson;
 use crate::pipe::{PipeReader, PipeTimeouts, PipeWatch, PipeWriter, pipe};
 use crate::preference;
-use crate::problem::Problem;
-use crate::query::usage::{ReportParams, SummaryParams};
+use billing_api::dto::document_table;
+use billing_api::dto::summary::SummaryLineJson;
+use billing_api::problem::Problem;
+use billing_api::query::usage::{ReportParams, SummaryParams};
 
 /// Maximum wait for a client that does not read, and maximum total time of a report.
 pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };

@@ -3,8 +3,8 @@
 use billing_application::search as use_case;
 
 use crate::call::{Call, Reply};
-use crate::dto::search::SearchResultJson;
-use crate::query::lists::SearchParams;
+use billing_api::dto::search::SearchResultJson;
+use billing_api::query::lists::SearchParams;
 
 pub(crate) async fn search(call: Call) -> Reply {
     let SearchParams { q: sought } = call.query.read()?;

@@ -7,41 +7,18 @@ use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::{billing_run, verify, webhooks};
 use billing_domain::report::NumbersAs;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::blocking::blocking;
 use crate::call::{Call, Reply};
-use crate::dto::verification::VerificationJson;
 use crate::metrics::MetricsFormat;
-use crate::problem::Problem;
-use crate::query::Query;
-use crate::query::lists::OpenApiParams;
 use crate::respond::{HttpProblem, HttpReply};
 use crate::state::HttpState;
 use crate::static_text::StaticText;
-
-/// The health of the service.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct HealthJson {
-    /// Always `ok`; other states are problem documents.
-    #[schema(example = "ok")]
-    status: &'static str,
-    /// The nodes of a distributed database. The customers of a node that does not serve get 503 `node_unavailable`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    nodes: Vec<NodeJson>,
-}
-
-/// A node of a distributed database.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct NodeJson {
-    /// The host and port of the node.
-    #[schema(example = "worker-1:5432")]
-    name: String,
-    /// Whether the node serves its customers.
-    serves: bool,
-}
+use billing_api::dto::health::{HealthJson, NodeJson};
+use billing_api::dto::verification::VerificationJson;
+use billing_api::problem::Problem;
+use billing_api::query::Query;
+use billing_api::query::lists::OpenApiParams;
 
 const OK: HealthJson = HealthJson { status: "ok", nodes: Vec::new() };
 

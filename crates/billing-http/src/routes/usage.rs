@@ -15,16 +15,16 @@ use billing_domain::violation::Violations;
 use billing_json::hash_of_event;
 
 use crate::call::{Call, REPLAYED, Reply};
-use crate::dto::event_reader::DirectEvent;
-use crate::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
-use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use crate::dto::refused::RefusedUsageJson;
-use crate::dto::wire::written;
 use crate::ingest::answer_of;
-use crate::problem::Problem;
-use crate::query::usage::{EventListParams, RefusedParams};
 use crate::respond::{respond, respond_stored};
-use crate::stored_response::Success;
+use billing_api::dto::event_reader::DirectEvent;
+use billing_api::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
+use billing_api::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use billing_api::dto::refused::RefusedUsageJson;
+use billing_api::dto::wire::written;
+use billing_api::problem::Problem;
+use billing_api::query::usage::{EventListParams, RefusedParams};
+use billing_api::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
 type ErrorMapping = fn(UseCaseError) -> UseCaseError;

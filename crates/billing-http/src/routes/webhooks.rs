@@ -14,16 +14,16 @@ use tokio::sync::oneshot;
 
 use crate::auth::session;
 use crate::call::{Call, REPLAYED, Reply};
-use crate::dto::webhooks::{
+use crate::respond::respond_stored;
+use billing_api::dto::webhooks::{
     CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
     WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
 };
-use crate::dto::wire::written;
-use crate::problem::Problem;
-use crate::query::lists::ListParams;
-use crate::query::webhooks::DeliveryParams;
-use crate::respond::respond_stored;
-use crate::stored_response::Success;
+use billing_api::dto::wire::written;
+use billing_api::problem::Problem;
+use billing_api::query::lists::ListParams;
+use billing_api::query::webhooks::DeliveryParams;
+use billing_api::stored_response::Success;
 
 pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
     let WebhookEndpointBody { profile } = call.body().await?;

@@ -2,8 +2,8 @@
 
 use crate::common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use actix_web::http::Method;
+use billing_api::operations::{OPERATIONS, Operation};
 use billing_domain::access::{Permission, Scope};
-use billing_http::operations::{OPERATIONS, Operation};
 use serde_json::json;
 
 const BEARER: &str = "authorization";

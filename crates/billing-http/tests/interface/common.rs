@@ -99,7 +99,7 @@ impl Server {
             tokens: Arc::new(signer),
             mapper: Arc::new(RhaiMapper::new()),
             sealer: Arc::new(AesSealer),
-            teller: Arc::new(billing_http::JsonAuditRenderer),
+            teller: Arc::new(billing_api::dto::audit::JsonAuditRenderer),
             printer: Arc::new(PlainPrinter),
             e_invoices: Arc::new(PlainEInvoices),
             webhook_urls: Arc::new(NoWebhooks),

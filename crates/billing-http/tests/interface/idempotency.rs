@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::common::{Reply, Server};
 use actix_web::http::Method;
+use billing_api::operations::OPERATIONS;
 use billing_application::idempotency::forget_old_answers;
 use billing_domain::access::Permission;
 use billing_domain::ports::{Access, RollBack, Store, StoreResult, Tx};
-use billing_http::operations::OPERATIONS;
 use billing_teststore::TestStore;
 use serde_json::{Value, json};
 

@@ -5,12 +5,12 @@ use std::io::{Read as _, Write as _};
 use crate::common::{EMAIL, PASSWORD, Server};
 use crate::protocol::connected;
 use actix_web::http::Method;
+use billing_api::operations::OPERATIONS;
 use billing_application::catalog::create_customer;
 use billing_application::{UseCase, organizations, run};
 use billing_domain::access::Principal;
 use billing_domain::party::CustomerProfile;
 use billing_domain::refs::CustomerRef;
-use billing_http::operations::OPERATIONS;
 use billing_testkit::fixtures;
 use serde_json::json;
 

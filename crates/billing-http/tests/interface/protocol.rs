@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use crate::common::{Server, UNKNOWN};
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
+use billing_api::operations::OPERATIONS;
 use billing_domain::access::Permission;
 use billing_domain::ports::{Access, DatabaseReplaced, RollBack, Store, StoreError, StoreResult, Tx};
-use billing_http::operations::OPERATIONS;
 use billing_teststore::TestStore;
 use serde_json::json;
 

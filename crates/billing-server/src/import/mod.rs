@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use billing_api::dto::imports::import_answer;
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
@@ -22,7 +23,6 @@ use billing_application::usage::{
 use billing_application::{Transactions, UseCase, run};
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
-use billing_http::import_answer;
 use billing_import::{ColumnMap, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
 use indicatif::{ProgressBar, ProgressStyle};
 

@@ -1,0 +1,52 @@
+//! Free-form events in requests. Responses are [`EventJson`](super::events::EventJson).
+
+use billing_application::formats::NamedFormat;
+use billing_domain::refs::FormatRef;
+use billing_domain::text::OneLine;
+
+use super::declare::{body, structure};
+use super::events::check_naming;
+use super::values::{AnyEventRef, FreeForm};
+
+structure! {
+    /// The format named by a request: by reference, else by name.
+    FormatFields {
+        /// Name of the usage format.
+        format_name: Option<OneLine>,
+        /// Reference of the usage format; takes precedence over the name.
+        format_ref: Option<FormatRef>,
+    }
+}
+
+impl FormatFields {
+    /// Returns the named format, if any.
+    pub fn named(self) -> Option<NamedFormat> {
+        self.format_ref.map(NamedFormat::Ref).or(self.format_name.map(NamedFormat::Name))
+    }
+}
+
+body! {
+    /// A free-form usage event and the usage format that converts it, by name or reference.
+    FormattedEventBody {
+        @flat format: FormatFields,
+        /// Event.
+        event: FreeForm,
+    }
+    with {
+        fn check(fields: Fields<'_>) {
+            check_naming(fields, "format_name", "format_ref");
+        }
+    }
+}
+
+body! {
+    /// A free-form usage event that replaces a recorded event. The default format is the one that converted the recorded
+    /// event; it is required if no format did.
+    FormattedUpdateBody {
+        /// Event to replace.
+        event_ref: AnyEventRef,
+        @flat format: FormatFields,
+        /// Corrected event.
+        event: FreeForm,
+    }
+}
