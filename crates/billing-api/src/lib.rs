@@ -1,12 +1,13 @@
 //! The interface as data: its operations with their bodies, queries, responses, problem documents and the OpenAPI document.
 //!
 //! This crate knows no server and no page. [`operations`] is the table of all operations. [`dto`] and [`query`] read requests and
-//! build responses, [`problem`] are the refusals, and [`openapi`] describes them.
+//! build responses, [`job`] runs their use cases, [`problem`] are the refusals, and [`openapi`] describes them.
 
 #![allow(missing_docs, reason = "fields of bodies and queries are described for OpenAPI, and the rest is not published")]
 
 pub mod decimals;
 pub mod dto;
+pub mod job;
 pub mod logo;
 pub mod media_type;
 pub mod openapi;
@@ -15,3 +16,4 @@ pub mod operations;
 pub mod problem;
 pub mod query;
 pub mod stored_response;
+pub mod use_cases;

@@ -60,8 +60,8 @@ pub enum Flag {
 }
 
 /// An operation: one method on one path.
-pub struct Operation {
-    /// Operation id in the OpenAPI document.
+pub struct OperationSpec {
+    /// OperationSpec id in the OpenAPI document.
     pub id: &'static str,
     /// HTTP method.
     pub method: Method,
@@ -164,13 +164,13 @@ impl<const LIST: bool> JsonResponse for Free<LIST> {
     }
 }
 
-impl fmt::Debug for Operation {
+impl fmt::Debug for OperationSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operation").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("OperationSpec").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
-impl Operation {
+impl OperationSpec {
     /// Returns the path with a reference in place of its parameter, if it has one.
     pub fn url(&self, reference: &str) -> String {
         // References may contain colons, which a path need not encode.

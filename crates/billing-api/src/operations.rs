@@ -1,7 +1,29 @@
 //! The table of operations, with request and response of each. The router, the OpenAPI document and the tests share it. A
 //! new operation needs an entry here and a handler.
 
-use billing_application::UseCase;
+use billing_application::balances::{self, CustomerDue};
+use billing_application::catalog::{self, CustomerView, EntityView, PricingRate};
+use billing_application::charges::{self, ChargeView};
+use billing_application::contracts::{self, ContractView};
+use billing_application::documents::{self, DocumentView, PaymentView, SourceRef};
+use billing_application::formats::{self, FormatView};
+use billing_application::names::Named;
+use billing_application::usage::{self, EventRevision, EventView, SummaryLine};
+use billing_application::webhooks::{self, EndpointView, ReplayOutcome};
+use billing_application::{UseCase, administrators, keys, notifications, own_account, search, verify};
+use billing_domain::access::{Administrator, ApiKey};
+use billing_domain::catalog::{Pricing, UsageProduct};
+use billing_domain::einvoice::Missing;
+use billing_domain::notification::Notification;
+use billing_domain::page::Page;
+use billing_domain::party::bank::BankAccount;
+use billing_domain::ports::{BilledMonth, ListedDelivery, SearchHit, StoredExchangeRate};
+use billing_domain::receivables::Balance;
+use billing_domain::refs::{
+    AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
+    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, NotificationRef, PaymentRef, PricingRef, SessionRef, UsageProductRef,
+};
+use billing_domain::verification::RecordedVerification;
 use http::Method;
 
 use crate::dto::administrators::{
@@ -10,10 +32,12 @@ use crate::dto::administrators::{
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccountJson};
 use crate::dto::batch::{BatchBody, BatchResultJson};
-use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, IssueBody};
+use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, BillingRunResponse, IssueBody};
 use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
-use crate::dto::contract_changes::{AmendedContractJson, ContractCancelBody, ContractQuantityBody, ContractResumeBody};
-use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
+use crate::dto::contract_changes::{
+    AmendedContractJson, AmendmentOutcome, ContractCancelBody, ContractQuantityBody, ContractResumeBody,
+};
+use crate::dto::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::dto::document_summary::DocumentSummaryJson;
@@ -26,7 +50,7 @@ use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use crate::dto::health::HealthJson;
-use crate::dto::imports::{FileBody, ImportJson, ImportResultJson, UndoResultJson};
+use crate::dto::imports::{FileBody, ImportJson, ImportResponse, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
@@ -38,7 +62,7 @@ use crate::dto::own_account::{
     SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
-use crate::dto::refused::RefusedUsageJson;
+use crate::dto::refused::{Refused, RefusedUsageJson};
 use crate::dto::search::SearchResultJson;
 use crate::dto::summary::SummaryLineJson;
 use crate::dto::usage_products::{UsageProductBody, UsageProductEditBody, UsageProductJson};
@@ -47,9 +71,11 @@ use crate::dto::webhooks::{
     CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
     WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
 };
-pub use crate::operation::{AuthRequirement, Operation, VERSION, VERSIONED_BELOW};
+use crate::job::{Each, Empty, Json, Operation, PageOf, UpdatedPageOf, Way};
+pub use crate::operation::{AuthRequirement, OperationSpec, VERSION, VERSIONED_BELOW};
 use crate::operation::{Flag, Free, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::problem::Problem;
+use crate::query::PageParams as _;
 use crate::query::audit::AuditParams;
 use crate::query::billing::RunParams;
 use crate::query::documents::{DocumentListParams, DocumentParams};
@@ -62,6 +88,7 @@ use crate::query::lists::{
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::webhooks::DeliveryParams;
+use crate::use_cases::{self, all_found, amend, found};
 
 macro_rules! answered {
     (json $answer:ty, [$($or:literal),*], $means:literal) => { ResponseSpec::of::<$answer>(&[$($or),*], $means) };
@@ -77,13 +104,52 @@ macro_rules! first {
     };
 }
 
+macro_rules! or_unit {
+    () => {
+        ()
+    };
+    ($type:ty) => {
+        $type
+    };
+}
+
+macro_rules! or_empty {
+    () => {
+        Empty
+    };
+    ($answer:ty) => {
+        $answer
+    };
+}
+
+/// Declares the type of an operation that runs as a job.
+macro_rules! operation {
+    ([] $($others:tt)*) => {};
+    ([$operation:ident] [$($reference:ty)?] [$($params:ty)?] [$($body:ty)?] [$($answer:ty)?]
+     [$kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty]) => {
+        /// An operation of the table.
+        pub struct $operation;
+
+        impl Operation for $operation {
+            type Path = or_unit!($($reference)?);
+            type Query = or_unit!($($params)?);
+            type Body = or_unit!($($body)?);
+            type View = $view;
+            type Answer = or_empty!($($answer)?);
+            const WAY: Way<Self> = Way::$kind(|$cx, $it| $work);
+        }
+    };
+}
+
 /// Describes the operations of [`each_operation`].
 macro_rules! described {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
-        $method:ident $path:literal $needs:ident $(($use_case:ident))? => $module:ident::$handler:ident
+        $method:ident $path:literal $needs:ident $(($use_case:ident))? $(=> $module:ident::$handler:ident)? $(as $operation:ident $id:ident)?
+        $(, at $reference:ty)?
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
+        $(, runs $kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty)?
         $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
         $(, writes $text:literal $(| $text_or:literal)* : $text_means:literal)?
         $(, gone : $gone:literal)?
@@ -94,8 +160,8 @@ macro_rules! described {
         ;
     )+ })+) => {
         /// All operations. If two paths match, the first wins, so fixed names come before parameters.
-        pub static OPERATIONS: &[Operation] = &[$($(Operation {
-            id: stringify!($handler),
+        pub static OPERATIONS: &[OperationSpec] = &[$($(OperationSpec {
+            id: stringify!($($handler)? $($id)?),
             method: Method::$method,
             path: $path,
             needs: AuthRequirement::$needs $((UseCase::$use_case))?,
@@ -112,13 +178,21 @@ macro_rules! described {
             conflicts: &[$($(stringify!($conflict)),+)?],
             refuses: &[$($(stringify!($refusal)),+)?],
         },)+)+];
+
+        $($(operation! {
+            [$($operation)?] [$($reference)?] [$($params)?] [$($body)?] [$($answer)?]
+            [$($kind |$cx, $it| $work => $view)?]
+        })+)+
     };
 }
 
-/// One entry per operation: `METHOD "path" Needs => module::handler`, then:
+/// One entry per operation: `METHOD "path" Needs`, then `as Type id` for an operation that runs as a [`Job`](crate::job::Job), or
+/// `=> module::handler` for one with a handler of the transport, and:
 ///
+/// - `at`: the type of the reference in the path,
 /// - `takes`: the body,
 /// - `asks`: the query parameters,
+/// - `runs`: the use case of a job with its result, as a [`Way`],
 /// - `answers`, `writes` or `gone`: a JSON response, a text response or an empty response,
 /// - `conflicts` and `refuses`: the error codes (409 and 422) that are specific to the operation,
 /// - `is`: what sets the operation apart, a [`Flag`] each,
@@ -157,9 +231,10 @@ macro_rules! each_operation {
                     conflicts secret_shown_once;
 
                 /// Lists the organization's API keys in order of creation.
-                GET "/auth/keys/list" Permission(ListKeys) => auth::list_keys,
+                GET "/auth/keys/list" Permission(ListKeys) as ListKeys list_keys,
                     asks KeyListParams,
-                    answers List<ApiKeyJson>: "The keys, without their passwords";
+                    runs Read |cx, it| keys::list_keys(cx, &it.query.request()) => Page<ApiKey>,
+                    answers UpdatedPageOf<ApiKeyJson>: "The keys, without their passwords";
 
                 /// Rotates an API key: creates a successor with the same name and scopes.
                 ///
@@ -170,7 +245,9 @@ macro_rules! each_operation {
                     conflicts key_expired key_rotated secret_shown_once;
 
                 /// Deletes an API key and invalidates its tokens immediately.
-                DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) => auth::delete_key,
+                DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) as DeleteKey delete_key,
+                    at ApiKeyRef,
+                    runs Write |cx, it| keys::delete_key(cx, it.path) => (),
                     gone: "The key is deleted";
             }
 
@@ -198,7 +275,9 @@ macro_rules! each_operation {
                     gone: "The other sessions have ended";
 
                 /// Ends one of the caller's own sessions.
-                DELETE "/auth/sessions/{session_ref}" Permission(EndSessions) => own_account::end_session,
+                DELETE "/auth/sessions/{session_ref}" Permission(EndSessions) as EndSession end_session,
+                    at SessionRef,
+                    runs Write |cx, it| own_account::end_session(cx, it.path) => (),
                     gone: "The session has ended";
 
                 /// Changes the caller's own password and ends the caller's other sessions.
@@ -246,9 +325,11 @@ macro_rules! each_operation {
                 /// Changes an administrator's role, or disables or enables their account.
                 ///
                 /// The change applies from their next request.
-                POST "/api/administrators/edit/{admin_ref}" Permission(EditAdministrator) => administrators::edit_administrator,
+                POST "/api/administrators/edit/{admin_ref}" Permission(EditAdministrator) as EditAdministrator edit_administrator,
+                    at AdminRef,
                     takes AdministratorEditBody,
-                    answers AdministratorJson: "The changed administrator",
+                    runs Write |cx, it| administrators::edit_administrator(cx, it.path, it.body.edit.clone()) => Administrator,
+                    answers Json<AdministratorJson>: "The changed administrator",
                     conflicts last_owner;
 
                 /// Issues a one-time password for another administrator and ends their sessions.
@@ -258,9 +339,10 @@ macro_rules! each_operation {
                     conflicts own_account secret_shown_once;
 
                 /// Lists the organization's administrators by e-mail address.
-                GET "/api/administrators/filter" Permission(ListAdministrators) => administrators::list_administrators,
+                GET "/api/administrators/filter" Permission(ListAdministrators) as ListAdministrators list_administrators,
                     asks AdministratorListParams,
-                    answers List<AdministratorJson>: "A page of administrators";
+                    runs Read |cx, it| administrators::administrators_of(cx, &it.query.updates.filter(), it.query.order.by, it.query.page()) => Page<Administrator>,
+                    answers UpdatedPageOf<AdministratorJson>: "A page of administrators";
             }
 
             usage {
@@ -305,17 +387,22 @@ macro_rules! each_operation {
                     is NamesEvent Grouped DryRun;
 
                 /// Lists all changes of a usage event, also of a deleted one.
-                GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) => usage::get_event_history,
-                    answers List<EventRevisionJson>: "The changes, oldest first";
+                GET "/api/usage/event/history/{event_ref}" Permission(GetEventHistory) as GetEventHistory get_event_history,
+                    at EventRef,
+                    runs Read |cx, it| usage::event_history(cx, it.path) => Vec<Named<EventRevision>>,
+                    answers Each<EventRevisionJson>: "The changes, oldest first";
 
                 /// Lists usage events by timestamp, then by reference.
-                GET "/api/usage/event/filter" Permission(ListEvents) => usage::list_events,
+                GET "/api/usage/event/filter" Permission(ListEvents) as ListEvents list_events,
                     asks EventListParams,
-                    answers List<EventJson>: "A page of events, without deleted ones";
+                    runs Scan |cx, it| found(it.query.clone().query(), |wanted| usage::list_events(cx, wanted, it.query.order.by, it.query.page())) => Page<EventView>,
+                    answers UpdatedPageOf<EventJson>: "A page of events, without deleted ones";
 
                 /// Returns a usage event.
-                GET "/api/usage/event/{event_ref}" Permission(GetEvent) => usage::get_event,
-                    answers EventJson: "The event";
+                GET "/api/usage/event/{event_ref}" Permission(GetEvent) as GetEvent get_event,
+                    at EventRef,
+                    runs Read |cx, it| usage::get_event(cx, it.path) => EventView,
+                    answers Json<EventJson>: "The event";
 
                 /// Deletes a usage event and updates its documents in the same request. The event's history remains.
                 DELETE "/api/usage/event/{event_ref}" Permission(DeleteEvent) => usage::delete_event,
@@ -326,17 +413,19 @@ macro_rules! each_operation {
                 /// Lists rejected usage: counts by day, reason, customer and usage product, each with its latest example.
                 ///
                 /// Counts are saved every few seconds and retained for 90 days. If a server crashes, its unsaved counts are lost.
-                GET "/api/usage/refused/filter" Permission(ListRefusedUsage) => usage::list_refused_usage,
+                GET "/api/usage/refused/filter" Permission(ListRefusedUsage) as ListRefusedUsage list_refused_usage,
                     asks RefusedParams,
-                    answers List<RefusedUsageJson>: "A page of counts, the newest day first";
+                    runs Read |cx, it| use_cases::list_refused_usage(cx, &it.query.filter(), it.query.page()) => Page<Refused>,
+                    answers PageOf<RefusedUsageJson>: "A page of counts, the newest day first";
 
                 /// Sums usage by hour, day or month.
                 ///
                 /// The quantity of a customer in an interval follows the aggregation of the usage product: the sum, the number of
                 /// events, the largest quantity or the latest quantity. The quantities of several customers are added.
-                GET "/api/usage/summary" Permission(SummarizeUsage) => reports::summarize_usage,
+                GET "/api/usage/summary" Permission(SummarizeUsage) as SummarizeUsage summarize_usage,
                     asks SummaryParams,
-                    answers List<SummaryLineJson>: "The intervals with events, oldest first",
+                    runs Scan |cx, it| all_found(it.query.events.clone().query(), |wanted| usage::summarize_usage(cx, wanted, it.query.intervals(), it.query.group_by)) => Vec<SummaryLine>,
+                    answers Each<SummaryLineJson>: "The intervals with events, oldest first",
                     refuses too_many_rows;
 
                 /// Imports usage events from a file. Repeated imports create no duplicates.
@@ -362,13 +451,16 @@ macro_rules! each_operation {
                     answers UndoResultJson: "The deleted and the remaining events";
 
                 /// Lists imports by start time, newest first. Imports are retained for 400 days.
-                GET "/api/usage/imports/filter" Permission(ListImports) => imports::list_imports,
+                GET "/api/usage/imports/filter" Permission(ListImports) as ListImports list_imports,
                     asks ImportListParams,
-                    answers List<ImportJson>: "A page of imports";
+                    runs Read |cx, it| use_cases::list_imports(cx, &it.query.filter(), it.query.order.by, it.query.page()) => Page<ImportResponse>,
+                    answers UpdatedPageOf<ImportJson>: "A page of imports";
 
                 /// Returns an import with the documents that its events were assigned to.
-                GET "/api/usage/imports/{import_ref}" Permission(GetImport) => imports::get_import,
-                    answers ImportJson: "The import";
+                GET "/api/usage/imports/{import_ref}" Permission(GetImport) as GetImport get_import,
+                    at ImportRef,
+                    runs Read |cx, it| use_cases::get_import(cx, it.path) => ImportResponse,
+                    answers Json<ImportJson>: "The import";
 
                 /// Returns a report of usage events without a limit on their number.
                 GET "/api/usage/report" Permission(ReportUsage) => reports::report_usage,
@@ -379,71 +471,87 @@ macro_rules! each_operation {
 
             catalog {
                 /// Creates a usage product.
-                POST "/api/usage/products/" Permission(CreateUsageProduct) => catalog::create_usage_product,
+                POST "/api/usage/products/" Permission(CreateUsageProduct) as CreateUsageProduct create_usage_product,
                     takes UsageProductBody,
-                    answers UsageProductJson: "The created usage product",
+                    runs Write |cx, it| catalog::create_usage_product(cx, it.body.usage_product_ref.clone(), it.body.profile.clone()) => UsageProduct,
+                    answers Json<UsageProductJson>: "The created usage product",
                     conflicts already_exists,
                     refuses unknown_unit_code;
 
                 /// Changes a usage product. Omitted fields stay unchanged; null clears a field.
-                POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) => catalog::edit_usage_product,
+                POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) as EditUsageProduct edit_usage_product,
+                    at UsageProductRef,
                     takes UsageProductEditBody,
-                    answers UsageProductJson: "The changed usage product",
+                    runs Write |cx, it| catalog::edit_usage_product(cx, &it.path, &it.body) => UsageProduct,
+                    answers Json<UsageProductJson>: "The changed usage product",
                     refuses unknown_unit_code;
 
                 /// Lists usage products in order of creation.
-                GET "/api/usage/products/filter" Permission(ListUsageProducts) => catalog::list_usage_products,
+                GET "/api/usage/products/filter" Permission(ListUsageProducts) as ListUsageProducts list_usage_products,
                     asks ListParams,
-                    answers List<UsageProductJson>: "A page of usage products";
+                    runs Read |cx, it| catalog::list_usage_products(cx, &it.query.request()) => Page<UsageProduct>,
+                    answers UpdatedPageOf<UsageProductJson>: "A page of usage products";
 
                 /// Returns a usage product.
-                GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) => catalog::get_usage_product,
-                    answers UsageProductJson: "The usage product";
+                GET "/api/usage/products/{usage_product_ref}" Permission(GetUsageProduct) as GetUsageProduct get_usage_product,
+                    at UsageProductRef,
+                    runs Read |cx, it| catalog::get_usage_product(cx, &it.path) => UsageProduct,
+                    answers Json<UsageProductJson>: "The usage product";
 
                 /// Creates a customer.
-                POST "/api/customers/" Permission(CreateCustomer) => catalog::create_customer,
+                POST "/api/customers/" Permission(CreateCustomer) as CreateCustomer create_customer,
                     takes CustomerBody,
-                    answers CustomerJson: "The created customer",
+                    runs Write |cx, it| catalog::create_customer(cx, it.body.customer_ref.clone(), it.body.wanted.clone()) => CustomerView,
+                    answers Json<CustomerJson>: "The created customer",
                     conflicts already_exists,
                     refuses forms;
 
                 /// Changes a customer. Omitted fields stay unchanged; null clears a field.
-                POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) => catalog::edit_customer,
+                POST "/api/customers/edit/{customer_ref}" Permission(EditCustomer) as EditCustomer edit_customer,
+                    at CustomerRef,
                     takes CustomerEditBody,
-                    answers CustomerJson: "The changed customer",
+                    runs Write |cx, it| catalog::edit_customer(cx, &it.path, &it.body) => CustomerView,
+                    answers Json<CustomerJson>: "The changed customer",
                     refuses forms,
                     is DryRun;
 
                 /// Lists customers in order of creation.
-                GET "/api/customers/filter" Permission(ListCustomers) => catalog::list_customers,
+                GET "/api/customers/filter" Permission(ListCustomers) as ListCustomers list_customers,
                     asks CustomerParams,
-                    answers List<CustomerJson>: "A page of customers";
+                    runs Read |cx, it| catalog::list_customers(cx, &it.query.filter(), it.query.order.by, it.query.page()) => Page<CustomerView>,
+                    answers UpdatedPageOf<CustomerJson>: "A page of customers";
 
                 /// Lists the names of customers in order of creation.
-                GET "/api/customers/names" Permission(ListCustomers) => catalog::list_customer_names,
+                GET "/api/customers/names" Permission(ListCustomers) as ListCustomerNames list_customer_names,
                     asks CustomerParams,
-                    answers List<CustomerNameJson>: "A page of names";
+                    runs Read |cx, it| catalog::list_customers(cx, &it.query.filter(), it.query.order.by, it.query.page()) => Page<CustomerView>,
+                    answers UpdatedPageOf<CustomerNameJson>: "A page of names";
 
                 /// Lists the terms that e-invoices for a customer would lack.
                 ///
                 /// The list is empty if the data of the customer and the entity suffices. Terms that a contract may state count as
                 /// missing.
-                GET "/api/customers/e_invoice_check/{customer_ref}" Permission(GetCustomer) => catalog::check_e_invoice,
+                GET "/api/customers/e_invoice_check/{customer_ref}" Permission(GetCustomer) as CheckEInvoice check_e_invoice,
+                    at CustomerRef,
                     asks EInvoiceCheckParams,
-                    answers List<MissingTermJson>: "The missing terms",
+                    runs Read |cx, it| catalog::check_e_invoice(cx, &it.path, it.query.entity_ref.as_ref()) => Vec<Missing>,
+                    answers Each<MissingTermJson>: "The missing terms",
                     refuses entity_required;
 
                 /// Lists the amounts due of several customers.
                 ///
                 /// The list is ordered by the creation of the customers. Customers that owe nothing and unknown references are omitted.
-                GET "/api/customers/amounts_due" Permission(GetBalance) => money::list_amounts_due,
+                GET "/api/customers/amounts_due" Permission(GetBalance) as ListAmountsDue list_amounts_due,
                     asks AmountsDueParams,
-                    answers List<CustomerDueJson>: "The amounts due, by customer, entity and currency",
+                    runs Read |cx, it| balances::amounts_due(cx, &it.query.customer_ref) => Vec<CustomerDue>,
+                    answers Each<CustomerDueJson>: "The amounts due, by customer, entity and currency",
                     refuses amount_out_of_range;
 
                 /// Returns a customer.
-                GET "/api/customers/{customer_ref}" Permission(GetCustomer) => catalog::get_customer,
-                    answers CustomerJson: "The customer";
+                GET "/api/customers/{customer_ref}" Permission(GetCustomer) as GetCustomer get_customer,
+                    at CustomerRef,
+                    runs Read |cx, it| catalog::get_customer(cx, &it.path) => CustomerView,
+                    answers Json<CustomerJson>: "The customer";
 
                 /// Creates a supplier entity.
                 POST "/api/entities/" Permission(CreateEntity) => catalog::create_entity,
@@ -461,79 +569,98 @@ macro_rules! each_operation {
                     is DryRun;
 
                 /// Lists supplier entities in order of creation.
-                GET "/api/entities/filter" Permission(ListEntities) => catalog::list_entities,
+                GET "/api/entities/filter" Permission(ListEntities) as ListEntities list_entities,
                     asks ListParams,
-                    answers List<EntityJson>: "A page of supplier entities";
+                    runs Read |cx, it| catalog::list_entities(cx, &it.query.request()) => Page<EntityView>,
+                    answers UpdatedPageOf<EntityJson>: "A page of supplier entities";
 
                 /// Lists the names of supplier entities in order of creation.
-                GET "/api/entities/names" Permission(ListEntities) => catalog::list_entity_names,
+                GET "/api/entities/names" Permission(ListEntities) as ListEntityNames list_entity_names,
                     asks ListParams,
-                    answers List<EntityNameJson>: "A page of names";
+                    runs Read |cx, it| catalog::list_entities(cx, &it.query.request()) => Page<EntityView>,
+                    answers UpdatedPageOf<EntityNameJson>: "A page of names";
 
                 /// Returns a supplier entity.
-                GET "/api/entities/{entity_ref}" Permission(GetEntity) => catalog::get_entity,
-                    answers EntityJson: "The supplier entity";
+                GET "/api/entities/{entity_ref}" Permission(GetEntity) as GetEntity get_entity,
+                    at EntityRef,
+                    runs Read |cx, it| catalog::get_entity(cx, &it.path) => EntityView,
+                    answers Json<EntityJson>: "The supplier entity";
 
                 /// Creates a pricing.
-                POST "/api/pricings/" Permission(CreatePricing) => catalog::create_pricing,
+                POST "/api/pricings/" Permission(CreatePricing) as CreatePricing create_pricing,
                     takes PricingBody,
-                    answers PricingJson: "The created pricing",
+                    runs Write |cx, it| catalog::create_pricing(cx, it.body.product_pricing_ref.clone(), it.body.content.clone()) => Pricing,
+                    answers Json<PricingJson>: "The created pricing",
                     conflicts already_exists,
                     refuses unknown_usage_product;
 
                 /// Changes a pricing. Omitted fields stay unchanged; null clears a field.
-                POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) => catalog::edit_pricing,
+                POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) as EditPricing edit_pricing,
+                    at PricingRef,
                     takes PricingEditBody,
-                    answers PricingJson: "The changed pricing",
+                    runs Write |cx, it| catalog::edit_pricing(cx, &it.path, &it.body) => Pricing,
+                    answers Json<PricingJson>: "The changed pricing",
                     refuses unknown_usage_product;
 
                 /// Lists pricings in order of creation.
-                GET "/api/pricings/filter" Permission(ListPricings) => catalog::list_pricings,
+                GET "/api/pricings/filter" Permission(ListPricings) as ListPricings list_pricings,
                     asks ListParams,
-                    answers List<PricingJson>: "A page of pricings";
+                    runs Read |cx, it| catalog::list_pricings(cx, &it.query.request()) => Page<Pricing>,
+                    answers UpdatedPageOf<PricingJson>: "A page of pricings";
 
                 /// Rates quantities with a pricing that is not stored.
                 ///
                 /// Checks the pricing like its creation, and returns what each usage-priced line item costs at each quantity.
-                POST "/api/pricings/rates" Permission(RatePricing) => catalog::rate_new_pricing,
+                POST "/api/pricings/rates" Permission(RatePricing) as RateNewPricing rate_new_pricing,
                     takes PricingRateBody,
-                    answers List<PricingRateJson>: "The price of each quantity, in request order",
+                    runs Read |cx, it| catalog::rate_new_pricing(cx, &it.body.content, &it.body.quantities) => Vec<PricingRate>,
+                    answers Each<PricingRateJson>: "The price of each quantity, in request order",
                     refuses amount_out_of_range unknown_usage_product,
                     is Question;
 
                 /// Returns a pricing.
-                GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) => catalog::get_pricing,
-                    answers PricingJson: "The pricing";
+                GET "/api/pricings/{product_pricing_ref}" Permission(GetPricing) as GetPricing get_pricing,
+                    at PricingRef,
+                    runs Read |cx, it| catalog::get_pricing(cx, &it.path) => Pricing,
+                    answers Json<PricingJson>: "The pricing";
 
                 /// Rates quantities with a pricing: returns what each usage-priced line item costs at each quantity.
-                GET "/api/pricings/rates/{product_pricing_ref}" Permission(RatePricing) => catalog::rate_pricing,
+                GET "/api/pricings/rates/{product_pricing_ref}" Permission(RatePricing) as RatePricing rate_pricing,
+                    at PricingRef,
                     asks PricingRateParams,
-                    answers List<PricingRateJson>: "The price of each quantity, in request order",
+                    runs Read |cx, it| catalog::rate_pricing(cx, &it.path, &it.query.quantity) => Vec<PricingRate>,
+                    answers Each<PricingRateJson>: "The price of each quantity, in request order",
                     refuses amount_out_of_range;
 
                 /// Creates a bank account.
-                POST "/api/bank_accounts/" Permission(CreateBankAccount) => catalog::create_bank_account,
+                POST "/api/bank_accounts/" Permission(CreateBankAccount) as CreateBankAccount create_bank_account,
                     takes BankAccountBody,
-                    answers BankAccountJson: "The created bank account",
+                    runs Write |cx, it| catalog::create_bank_account(cx, it.body.billing_account_id.clone(), it.body.profile.clone()) => BankAccount,
+                    answers Json<BankAccountJson>: "The created bank account",
                     conflicts already_exists,
                     refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
                 /// Changes a bank account. Omitted fields stay unchanged; null clears a field.
                 ///
                 /// Issued documents do not change.
-                POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) => catalog::edit_bank_account,
+                POST "/api/bank_accounts/edit/{billing_account_id}" Permission(EditBankAccount) as EditBankAccount edit_bank_account,
+                    at BankAccountRef,
                     takes BankAccountEditBody,
-                    answers BankAccountJson: "The changed bank account",
+                    runs Write |cx, it| catalog::edit_bank_account(cx, &it.path, &it.body) => BankAccount,
+                    answers Json<BankAccountJson>: "The changed bank account",
                     refuses conflicting_fields invalid_bic invalid_iban invalid_routing_number;
 
                 /// Lists bank accounts in order of creation.
-                GET "/api/bank_accounts/filter" Permission(ListBankAccounts) => catalog::list_bank_accounts,
+                GET "/api/bank_accounts/filter" Permission(ListBankAccounts) as ListBankAccounts list_bank_accounts,
                     asks ListParams,
-                    answers List<BankAccountJson>: "A page of bank accounts";
+                    runs Read |cx, it| catalog::list_bank_accounts(cx, &it.query.request()) => Page<BankAccount>,
+                    answers UpdatedPageOf<BankAccountJson>: "A page of bank accounts";
 
                 /// Returns a bank account.
-                GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) => catalog::get_bank_account,
-                    answers BankAccountJson: "The bank account";
+                GET "/api/bank_accounts/{billing_account_id}" Permission(GetBankAccount) as GetBankAccount get_bank_account,
+                    at BankAccountRef,
+                    runs Read |cx, it| catalog::get_bank_account(cx, &it.path) => BankAccount,
+                    answers Json<BankAccountJson>: "The bank account";
 
                 /// Saves an exchange rate. Replaces an existing rate for the same currencies and date.
                 POST "/api/exchange_rates/" Permission(PutExchangeRate) => catalog::put_exchange_rate,
@@ -541,25 +668,29 @@ macro_rules! each_operation {
                     answers ExchangeRateJson: "The saved exchange rate";
 
                 /// Lists exchange rates in order of creation.
-                GET "/api/exchange_rates/filter" Permission(ListExchangeRates) => catalog::list_exchange_rates,
+                GET "/api/exchange_rates/filter" Permission(ListExchangeRates) as ListExchangeRates list_exchange_rates,
                     asks ListParams,
-                    answers List<ExchangeRateJson>: "A page of exchange rates";
+                    runs Read |cx, it| catalog::list_exchange_rates(cx, &it.query.request()) => Page<StoredExchangeRate>,
+                    answers UpdatedPageOf<ExchangeRateJson>: "A page of exchange rates";
             }
 
             formats {
                 /// Creates a usage format.
-                POST "/api/usage/formats/" Permission(CreateFormat) => catalog::create_usage_format,
+                POST "/api/usage/formats/" Permission(CreateFormat) as CreateUsageFormat create_usage_format,
                     takes FormatBody,
-                    answers FormatJson: "The created usage format",
+                    runs Write |cx, it| formats::create_format(cx, it.body.format_ref.clone(), it.body.content.clone()) => FormatView,
+                    answers Json<FormatJson>: "The created usage format",
                     conflicts already_exists,
                     refuses format_error;
 
                 /// Changes a usage format by creating its next version.
                 ///
                 /// Recorded events retain the version that converted them.
-                POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) => catalog::edit_usage_format,
+                POST "/api/usage/formats/edit/{format_ref}" Permission(EditFormat) as EditUsageFormat edit_usage_format,
+                    at FormatRef,
                     takes FormatEditBody,
-                    answers FormatJson: "The changed usage format",
+                    runs Write |cx, it| formats::edit_format(cx, &it.path, &it.body) => FormatView,
+                    answers Json<FormatJson>: "The changed usage format",
                     conflicts already_exists format_built_in,
                     refuses format_error;
 
@@ -571,86 +702,108 @@ macro_rules! each_operation {
                     is Question;
 
                 /// Lists usage formats in order of creation, the built-in format first.
-                GET "/api/usage/formats/filter" Permission(ListFormats) => catalog::list_usage_formats,
+                GET "/api/usage/formats/filter" Permission(ListFormats) as ListUsageFormats list_usage_formats,
                     asks ListParams,
-                    answers List<FormatJson>: "A page of usage formats";
+                    runs Read |cx, it| formats::list_formats(cx, &it.query.request()) => Page<FormatView>,
+                    answers UpdatedPageOf<FormatJson>: "A page of usage formats";
 
                 /// Returns a usage format.
-                GET "/api/usage/formats/{format_ref}" Permission(GetFormat) => catalog::get_usage_format,
+                GET "/api/usage/formats/{format_ref}" Permission(GetFormat) as GetUsageFormat get_usage_format,
+                    at FormatRef,
                     asks FormatParams,
-                    answers FormatJson: "The usage format";
+                    runs Read |cx, it| formats::get_format(cx, &it.path, it.query.version) => FormatView,
+                    answers Json<FormatJson>: "The usage format";
             }
 
             contracts {
                 /// Creates a contract.
-                POST "/api/contracts/" Permission(CreateContract) => contracts::create_contract,
+                POST "/api/contracts/" Permission(CreateContract) as CreateContract create_contract,
                     takes ContractBody,
-                    answers ContractCreatedJson: "The reference of the created contract",
+                    runs Write |cx, it| use_cases::create_contract(cx, &it.body.request) => CreatedContract,
+                    answers Json<ContractCreatedJson>: "The reference of the created contract",
                     conflicts documents,
                     refuses terms,
                     is DryRun;
 
                 /// Changes a contract from a date, from the current period or from the next period.
-                POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) => contracts::edit_contract,
+                POST "/api/contracts/edit/{contract_ref}" Permission(EditContract) as EditContract edit_contract,
+                    at ContractRef,
                     takes ContractEditBody,
-                    answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
+                    runs Write |cx, it| use_cases::edit_contract(cx, it.path, &it.body) => AmendmentOutcome,
+                    answers Json<AmendedContractJson>: "The contract's newest version, or the affected documents of a dry run",
                     conflicts amendments already_started version_conflict,
                     refuses terms periods,
                     is DryRun;
 
                 /// Cancels a contract at the end of its current period, today or on a date.
-                POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) => contracts::cancel_contract,
+                POST "/api/contracts/cancel/{contract_ref}" Permission(CancelContract) as CancelContract cancel_contract,
+                    at ContractRef,
                     takes Option<ContractCancelBody>,
-                    answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
+                    runs Write |cx, it| amend(cx, it.body.options, |cx, allow_backdated| contracts::cancel_contract(cx, it.path, it.body.ends(), allow_backdated)) => AmendmentOutcome,
+                    answers Json<AmendedContractJson>: "The contract's newest version, or the affected documents of a dry run",
                     conflicts amendments,
                     refuses periods,
                     is DryRun;
 
                 /// Resumes a canceled contract whose last day has not passed.
-                POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) => contracts::resume_contract,
+                POST "/api/contracts/resume/{contract_ref}" Permission(ResumeContract) as ResumeContract resume_contract,
+                    at ContractRef,
                     takes Option<ContractResumeBody>,
-                    answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
+                    runs Write |cx, it| amend(cx, it.body.options, |cx, allow_backdated| contracts::resume_contract(cx, it.path, allow_backdated)) => AmendmentOutcome,
+                    answers Json<AmendedContractJson>: "The contract's newest version, or the affected documents of a dry run",
                     conflicts amendments,
                     refuses periods,
                     is DryRun;
 
                 /// Changes the quantity of a fixed line item from a date.
-                POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) => contracts::change_quantity,
+                POST "/api/contracts/quantities/{contract_ref}" Permission(ChangeQuantity) as ChangeQuantity change_quantity,
+                    at ContractRef,
                     takes ContractQuantityBody,
-                    answers AmendedContractJson: "The contract's newest version, or the affected documents of a dry run",
+                    runs Write |cx, it| amend(cx, it.body.options, |cx, allow_backdated| contracts::change_quantity(cx, it.path, &it.body.change, allow_backdated)) => AmendmentOutcome,
+                    answers Json<AmendedContractJson>: "The contract's newest version, or the affected documents of a dry run",
                     conflicts amendments,
                     refuses terms periods,
                     is DryRun;
 
                 /// Lists a customer's contracts in order of creation.
-                GET "/api/contracts/filter" Permission(ListContracts) => contracts::list_contracts,
+                GET "/api/contracts/filter" Permission(ListContracts) as ListContracts list_contracts,
                     asks ContractParams,
-                    answers List<ContractJson>: "A page of the customer's contracts";
+                    runs Read |cx, it| found(it.query.customer_ref.clone(), |customer_ref| contracts::list_contracts(cx, customer_ref, it.query.page())) => Page<ContractView>,
+                    answers PageOf<ContractJson>: "A page of the customer's contracts";
 
                 /// Searches the contracts of all customers, in order of creation.
-                GET "/api/contracts/search" Permission(ListContracts) => contracts::search_contracts,
+                GET "/api/contracts/search" Permission(ListContracts) as SearchContracts search_contracts,
                     asks ContractSearchParams,
-                    answers List<ContractJson>: "A page of contracts";
+                    runs Read |cx, it| found(it.query.clone().query(), |wanted| contracts::search_contracts(cx, wanted, it.query.page())) => Page<ContractView>,
+                    answers UpdatedPageOf<ContractJson>: "A page of contracts";
 
                 /// Previews the documents of a contract's current period.
-                GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) => contracts::current_invoices,
-                    answers List<DocumentJson>: "The documents of the current billing period",
+                GET "/api/contracts/invoices/current/{contract_ref}" Permission(PreviewInvoices) as CurrentInvoices current_invoices,
+                    at ContractRef,
+                    runs Read |cx, it| contracts::current_invoices(cx, it.path) => Vec<DocumentView>,
+                    answers Each<DocumentJson>: "The documents of the current billing period",
                     refuses amount_out_of_range;
 
                 /// Previews the documents of a contract's next period.
-                GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) => contracts::next_invoices,
-                    answers List<DocumentJson>: "The documents of the next billing period",
+                GET "/api/contracts/invoices/next/{contract_ref}" Permission(PreviewInvoices) as NextInvoices next_invoices,
+                    at ContractRef,
+                    runs Read |cx, it| contracts::next_invoices(cx, it.path) => Vec<DocumentView>,
+                    answers Each<DocumentJson>: "The documents of the next billing period",
                     refuses amount_out_of_range;
 
                 /// Returns a contract.
-                GET "/api/contracts/{contract_ref}" Permission(GetContract) => contracts::get_contract,
-                    answers ContractJson: "The contract";
+                GET "/api/contracts/{contract_ref}" Permission(GetContract) as GetContract get_contract,
+                    at ContractRef,
+                    runs Read |cx, it| contracts::get_contract(cx, it.path) => ContractView,
+                    answers Json<ContractJson>: "The contract";
             }
 
             documents {
                 /// Returns a customer's balances by entity and currency.
-                GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) => money::get_balance,
-                    answers List<BalanceJson>: "A balance for each entity and currency",
+                GET "/api/customers/balance/{customer_ref}" Permission(GetBalance) as GetBalance get_balance,
+                    at CustomerRef,
+                    runs Read |cx, it| balances::balance(cx, &it.path) => Vec<Balance>,
+                    answers Each<BalanceJson>: "A balance for each entity and currency",
                     refuses amount_out_of_range;
 
                 /// Returns a customer's account statements by entity and currency.
@@ -670,13 +823,16 @@ macro_rules! each_operation {
                 ///
                 /// A voided document stays in the month of its issue and is subtracted in the month of its void. `issued_from` and
                 /// `issued_to` select both by their own day.
-                GET "/api/documents/summary" Permission(ListDocuments) => documents::summarize_documents,
+                GET "/api/documents/summary" Permission(ListDocuments) as SummarizeDocuments summarize_documents,
                     asks DocumentParams,
-                    answers List<DocumentSummaryJson>: "The months with documents or voids, oldest first, each with one element per currency";
+                    runs Read |cx, it| all_found(it.query.clone().query(), |wanted| documents::summarize_documents(cx, wanted)) => Vec<BilledMonth>,
+                    answers Each<DocumentSummaryJson>: "The months with documents or voids, oldest first, each with one element per currency";
 
                 /// Returns a document.
-                GET "/api/documents/{document_ref}" Permission(GetDocument) => documents::get_document,
-                    answers DocumentJson: "The document with its lines";
+                GET "/api/documents/{document_ref}" Permission(GetDocument) as GetDocument get_document,
+                    at DocumentRef,
+                    runs Read |cx, it| documents::get_document(cx, it.path) => DocumentView,
+                    answers Json<DocumentJson>: "The document with its lines";
 
                 /// Returns a document as a PDF file.
                 ///
@@ -702,70 +858,89 @@ macro_rules! each_operation {
                     refuses too_many_columns;
 
                 /// Issues a draft immediately, regardless of its scheduled date.
-                POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) => documents::issue_document,
+                POST "/api/documents/issue/{document_ref}" Permission(IssueDocument) as IssueDocument issue_document,
+                    at DocumentRef,
                     takes Option<IssueBody>,
-                    answers DocumentJson: "The issued document",
+                    runs Write |cx, it| documents::issue_document(cx, it.path, it.body.trust_clock) => DocumentView,
+                    answers Json<DocumentJson>: "The issued document",
                     conflicts clock_not_trusted not_a_draft documents,
                     refuses amount_out_of_range,
                     is DryRun;
 
                 /// Voids an unpaid issued document. A replacement document bills its period again.
-                POST "/api/documents/void/{document_ref}" Permission(VoidDocument) => documents::void_document,
-                    answers DocumentJson: "The void document",
+                POST "/api/documents/void/{document_ref}" Permission(VoidDocument) as VoidDocument void_document,
+                    at DocumentRef,
+                    runs Write |cx, it| documents::void_document(cx, it.path) => DocumentView,
+                    answers Json<DocumentJson>: "The void document",
                     conflicts not_issued document_has_dependents document_paid credits_applied credit_refunded billed_elsewhere not_voidable documents,
                     refuses amount_out_of_range,
                     is DryRun;
 
                 /// Reverses a payment or refund; the settled amounts become due again.
-                POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) => money::reverse_payment,
+                POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) as ReversePayment reverse_payment,
+                    at PaymentRef,
                     takes Option<ReversalBody>,
-                    answers DocumentJson: "The document that the payment is recorded on",
+                    runs Write |cx, it| documents::reverse_payment(cx, it.path, it.body.date, it.body.reason.as_ref()) => DocumentView,
+                    answers Json<DocumentJson>: "The document that the payment is recorded on",
                     conflicts already_reversed payment_refunded,
                     is DryRun;
 
                 /// Lists payments and refunds in the order in which they were recorded.
-                GET "/api/documents/payments/filter" Permission(ListPayments) => money::list_payments,
+                GET "/api/documents/payments/filter" Permission(ListPayments) as ListPayments list_payments,
                     asks PaymentParams,
-                    answers List<PaymentJson>: "A page of payments and refunds";
+                    runs Read |cx, it| found(it.query.clone().query(), |wanted| documents::list_payments(cx, wanted, it.query.page())) => Page<PaymentView>,
+                    answers UpdatedPageOf<PaymentJson>: "A page of payments and refunds";
 
                 /// Records a payment of an issued invoice or debit.
-                POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) => money::record_payment,
+                POST "/api/documents/payments/{document_ref}" Permission(RecordPayment) as RecordPayment record_payment,
+                    at DocumentRef,
                     takes PaymentBody,
-                    answers DocumentJson: "The document with the payment",
+                    runs Write |cx, it| documents::record_payment(cx, it.path, &it.body.facts, it.body.overpayment) => DocumentView,
+                    answers Json<DocumentJson>: "The document with the payment",
                     conflicts not_owed,
                     refuses amount_out_of_range,
                     is DryRun;
 
                 /// Lists a document's payments and refunds in the order in which they were recorded.
-                GET "/api/documents/payments/{document_ref}" Permission(ListPayments) => money::list_payments_of_document,
-                    answers List<PaymentJson>: "The payments and refunds of the document";
+                GET "/api/documents/payments/{document_ref}" Permission(ListPayments) as ListPaymentsOfDocument list_payments_of_document,
+                    at DocumentRef,
+                    runs Read |cx, it| documents::payments_of_document(cx, it.path) => Vec<PaymentView>,
+                    answers Each<PaymentJson>: "The payments and refunds of the document";
 
                 /// Refunds the unapplied amount of a credit or payment, in full or in part.
-                POST "/api/documents/refund/{source_ref}" Permission(Refund) => money::refund,
+                POST "/api/documents/refund/{source_ref}" Permission(Refund) as Refund refund,
+                    at SourceRef,
                     takes RefundBody,
-                    answers DocumentJson: "The credit, or the document of the payment",
+                    runs Write |cx, it| documents::refund(cx, it.path, &it.body.facts) => DocumentView,
+                    answers Json<DocumentJson>: "The credit, or the document of the payment",
                     conflicts not_unapplied,
                     refuses amount_out_of_range,
                     is DryRun;
 
                 /// Applies an amount of a credit or payment to a document.
-                POST "/api/documents/apply/{source_ref}" Permission(Apply) => money::apply,
+                POST "/api/documents/apply/{source_ref}" Permission(Apply) as Apply apply,
+                    at SourceRef,
                     takes ApplyBody,
-                    answers DocumentJson: "The settled document",
+                    runs Write |cx, it| documents::apply(cx, it.path, it.body.document_ref, &it.body.amount) => DocumentView,
+                    answers Json<DocumentJson>: "The settled document",
                     conflicts not_owed not_unapplied,
                     refuses amount_out_of_range,
                     is DryRun;
 
                 /// Reverses an application of a credit or payment.
-                POST "/api/documents/unapply/{application_ref}" Permission(Unapply) => money::unapply,
-                    answers DocumentJson: "The document that is no longer settled by the application",
+                POST "/api/documents/unapply/{application_ref}" Permission(Unapply) as Unapply unapply,
+                    at ApplicationRef,
+                    runs Write |cx, it| documents::unapply(cx, it.path) => DocumentView,
+                    answers Json<DocumentJson>: "The document that is no longer settled by the application",
                     conflicts not_unapplied,
                     is DryRun;
 
                 /// Writes off a document's amount due, or reverses its write-off.
-                POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) => money::write_off,
+                POST "/api/documents/write-off/{document_ref}" Permission(WriteOff) as WriteOff write_off,
+                    at DocumentRef,
                     takes Option<WriteOffBody>,
-                    answers DocumentJson: "The document",
+                    runs Write |cx, it| documents::write_off(cx, it.path, it.body.reason.as_ref(), it.body.undo) => DocumentView,
+                    answers Json<DocumentJson>: "The document",
                     conflicts already_written_off not_owed not_written_off,
                     is DryRun;
 
@@ -783,13 +958,16 @@ macro_rules! each_operation {
                 /// The list contains the runs of all callers and of the server itself, but no dry runs. A run of the server that
                 /// did nothing is not recorded. Any other run that issued and voided nothing replaces the previous run, if that has
                 /// the same author and issued and voided nothing either. Runs are retained for 400 days.
-                GET "/api/billing/runs/filter" Permission(ListBillingRuns) => billing::list_billing_runs,
+                GET "/api/billing/runs/filter" Permission(ListBillingRuns) as ListBillingRuns list_billing_runs,
                     asks RunParams,
-                    answers List<BillingRunJson>: "A page of runs";
+                    runs Read |cx, it| use_cases::list_billing_runs(cx, &it.query.filter(), it.query.order.by, it.query.page()) => Page<BillingRunResponse>,
+                    answers UpdatedPageOf<BillingRunJson>: "A page of runs";
 
                 /// Returns a billing run with the documents that it issued and the contracts that it failed to bill.
-                GET "/api/billing/runs/{run_ref}" Permission(GetBillingRun) => billing::get_billing_run,
-                    answers BillingRunJson: "The run";
+                GET "/api/billing/runs/{run_ref}" Permission(GetBillingRun) as GetBillingRun get_billing_run,
+                    at BillingRunRef,
+                    runs Read |cx, it| use_cases::get_billing_run(cx, it.path) => BillingRunResponse,
+                    answers Json<BillingRunJson>: "The run";
             }
 
             webhooks {
@@ -806,9 +984,11 @@ macro_rules! each_operation {
                 /// Changes a webhook endpoint. Omitted fields stay unchanged; null clears a field.
                 ///
                 /// Disabling an endpoint cancels its pending deliveries. After enabling it again, they can be replayed.
-                POST "/api/webhooks/endpoints/edit/{endpoint_ref}" Permission(EditWebhookEndpoint) => webhooks::edit_webhook_endpoint,
+                POST "/api/webhooks/endpoints/edit/{endpoint_ref}" Permission(EditWebhookEndpoint) as EditWebhookEndpoint edit_webhook_endpoint,
+                    at EndpointRef,
                     takes WebhookEndpointEditBody,
-                    answers WebhookEndpointJson: "The changed endpoint",
+                    runs Write |cx, it| webhooks::edit_endpoint(cx, it.path, &it.body) => EndpointView,
+                    answers Json<WebhookEndpointJson>: "The changed endpoint",
                     refuses address_not_public invalid_url unknown_event_type;
 
                 /// Rotates the secret of a webhook endpoint.
@@ -829,37 +1009,46 @@ macro_rules! each_operation {
                 /// Sends notifications of the feed to a webhook endpoint again.
                 ///
                 /// Only notifications that the endpoint receives are sent.
-                POST "/api/webhooks/endpoints/replay/{endpoint_ref}" Permission(ReplayWebhookDeliveries) => webhooks::replay_webhook_deliveries,
+                POST "/api/webhooks/endpoints/replay/{endpoint_ref}" Permission(ReplayWebhookDeliveries) as ReplayWebhookDeliveries replay_webhook_deliveries,
+                    at EndpointRef,
                     takes ReplayBody,
-                    answers ReplayResultJson: "The number of notifications that are sent again",
+                    runs Write |cx, it| webhooks::replay_deliveries(cx, it.path, &it.body.clone().request()) => ReplayOutcome,
+                    answers Json<ReplayResultJson>: "The number of notifications that are sent again",
                     conflicts endpoint_disabled feed_restarted,
                     refuses conflicting_fields unknown_event_type;
 
                 /// Lists webhook endpoints in order of creation.
-                GET "/api/webhooks/endpoints/filter" Permission(ListWebhookEndpoints) => webhooks::list_webhook_endpoints,
+                GET "/api/webhooks/endpoints/filter" Permission(ListWebhookEndpoints) as ListWebhookEndpoints list_webhook_endpoints,
                     asks ListParams,
-                    answers List<WebhookEndpointJson>: "A page of endpoints";
+                    runs Read |cx, it| webhooks::list_endpoints(cx, &it.query.request()) => Page<EndpointView>,
+                    answers UpdatedPageOf<WebhookEndpointJson>: "A page of endpoints";
 
                 /// Returns a webhook endpoint.
-                GET "/api/webhooks/endpoints/{endpoint_ref}" Permission(GetWebhookEndpoint) => webhooks::get_webhook_endpoint,
-                    answers WebhookEndpointJson: "The endpoint";
+                GET "/api/webhooks/endpoints/{endpoint_ref}" Permission(GetWebhookEndpoint) as GetWebhookEndpoint get_webhook_endpoint,
+                    at EndpointRef,
+                    runs Read |cx, it| webhooks::get_endpoint(cx, it.path) => EndpointView,
+                    answers Json<WebhookEndpointJson>: "The endpoint";
 
                 /// Deletes a webhook endpoint with its deliveries. Notifications remain in the feed.
-                DELETE "/api/webhooks/endpoints/{endpoint_ref}" Permission(DeleteWebhookEndpoint) => webhooks::delete_webhook_endpoint,
+                DELETE "/api/webhooks/endpoints/{endpoint_ref}" Permission(DeleteWebhookEndpoint) as DeleteWebhookEndpoint delete_webhook_endpoint,
+                    at EndpointRef,
+                    runs Write |cx, it| webhooks::delete_endpoint(cx, it.path) => (),
                     gone: "The endpoint is deleted";
 
                 /// Lists deliveries of notifications to webhook endpoints with their last attempts, newest notification first.
-                GET "/api/webhooks/deliveries/filter" Permission(ListWebhookDeliveries) => webhooks::list_webhook_deliveries,
+                GET "/api/webhooks/deliveries/filter" Permission(ListWebhookDeliveries) as ListWebhookDeliveries list_webhook_deliveries,
                     asks DeliveryParams,
-                    answers List<WebhookDeliveryJson>: "A page of deliveries";
+                    runs Read |cx, it| use_cases::list_webhook_deliveries(cx, it.query.filter(), it.query.page()) => Page<Named<ListedDelivery>>,
+                    answers PageOf<WebhookDeliveryJson>: "A page of deliveries";
             }
 
             service {
                 /// Returns the time and the result of the last recorded verification.
                 ///
                 /// `usage-billing verify --record` recomputes every invariant from the raw events and records the result.
-                GET "/api/verification" Permission(GetVerification) => service::last_verification,
-                    answers VerificationJson: "The last recorded verification; its times are null if no verification is recorded";
+                GET "/api/verification" Permission(GetVerification) as LastVerification last_verification,
+                    runs Read |cx, _it| verify::last_verification(cx) => Option<RecordedVerification>,
+                    answers Json<VerificationJson>: "The last recorded verification; its times are null if no verification is recorded";
 
                 /// Previews the effects of a request on documents and changes nothing.
                 ///
@@ -873,9 +1062,10 @@ macro_rules! each_operation {
                     is PreviewsOthers Question;
 
                 /// Searches by number, reference, key, purchase order number, name, e-mail address or tax number.
-                GET "/api/search" Permission(Search) => search::search,
+                GET "/api/search" Permission(Search) as Search search,
                     asks SearchParams,
-                    answers List<SearchResultJson>: "At most 20 results: exact matches first, then objects with words that start with those of the text";
+                    runs Read |cx, it| search::search(cx, &it.query.q) => Vec<SearchHit>,
+                    answers Each<SearchResultJson>: "At most 20 results: exact matches first, then objects with words that start with those of the text";
 
                 /// Lists changes in the organization with author, previous and new values, newest first.
                 ///
@@ -891,14 +1081,17 @@ macro_rules! each_operation {
                 /// response is complete: a notification that is stored later has a later position. Notifications are retained for
                 /// 30 days, or as the server is configured. After the database was restored from a backup, positions continue in
                 /// another epoch, and an `after` of an earlier epoch returns 409 `feed_restarted`.
-                GET "/api/notifications/filter" Permission(ListNotifications) => notifications::list_notifications,
+                GET "/api/notifications/filter" Permission(ListNotifications) as ListNotifications list_notifications,
                     asks NotificationParams,
-                    answers List<NotificationJson>: "The next notifications",
+                    runs Read |cx, it| all_found(it.query.clone().asked(), |wanted| notifications::list_notifications(cx, wanted)) => Vec<Notification>,
+                    answers Each<NotificationJson>: "The next notifications",
                     conflicts feed_restarted;
 
                 /// Returns a notification.
-                GET "/api/notifications/{notification_ref}" Permission(GetNotification) => notifications::get_notification,
-                    answers NotificationJson: "The notification";
+                GET "/api/notifications/{notification_ref}" Permission(GetNotification) as GetNotification get_notification,
+                    at NotificationRef,
+                    runs Read |cx, it| notifications::get_notification(cx, it.path) => Notification,
+                    answers Json<NotificationJson>: "The notification";
 
                 /// Reports whether the process is running.
                 GET "/health/live" Nothing => service::live,
@@ -927,32 +1120,40 @@ macro_rules! each_operation {
 
             charges {
                 /// Records a charge and adds it to its document. A negative charge is a credit note.
-                POST "/api/charges/" Permission(RecordCharge) => charges::record_charge,
+                POST "/api/charges/" Permission(RecordCharge) as RecordCharge record_charge,
                     takes ChargeBody,
-                    answers ChargeJson: "The recorded charge with its document",
+                    runs Write |cx, it| charges::record_charge(cx, &it.body.request) => ChargeView,
+                    answers Json<ChargeJson>: "The recorded charge with its document",
                     conflicts already_exists documents,
                     refuses credit_above_billed no_matching_contract unknown_product amount_out_of_range too_many_documents,
                     is DryRun;
 
                 /// Changes a charge. Omitted fields stay unchanged.
-                POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) => charges::edit_charge,
+                POST "/api/charges/edit/{charge_ref}" Permission(EditCharge) as EditCharge edit_charge,
+                    at ChargeRef,
                     takes ChargeEditBody,
-                    answers ChargeJson: "The changed charge",
+                    runs Write |cx, it| charges::edit_charge(cx, &it.path, &it.body.edit, it.body.issue) => ChargeView,
+                    answers Json<ChargeJson>: "The changed charge",
                     conflicts documents,
                     refuses credit_above_billed no_matching_contract amount_out_of_range too_many_documents,
                     is DryRun;
 
                 /// Lists charges in order of creation.
-                GET "/api/charges/filter" Permission(ListCharges) => charges::list_charges,
+                GET "/api/charges/filter" Permission(ListCharges) as ListCharges list_charges,
                     asks ChargeParams,
-                    answers List<ChargeJson>: "A page of charges, without deleted ones";
+                    runs Scan |cx, it| found(it.query.clone().query(), |wanted| charges::list_charges(cx, wanted, it.query.page())) => Page<ChargeView>,
+                    answers UpdatedPageOf<ChargeJson>: "A page of charges, without deleted ones";
 
                 /// Returns a charge.
-                GET "/api/charges/{charge_ref}" Permission(GetCharge) => charges::get_charge,
-                    answers ChargeJson: "The charge";
+                GET "/api/charges/{charge_ref}" Permission(GetCharge) as GetCharge get_charge,
+                    at ChargeRef,
+                    runs Read |cx, it| charges::get_charge(cx, &it.path) => ChargeView,
+                    answers Json<ChargeJson>: "The charge";
 
                 /// Deletes a charge. Its documents no longer bill it.
-                DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) => charges::delete_charge,
+                DELETE "/api/charges/{charge_ref}" Permission(DeleteCharge) as DeleteCharge delete_charge,
+                    at ChargeRef,
+                    runs Write |cx, it| charges::delete_charge(cx, &it.path) => (),
                     gone: "The charge is deleted",
                     refuses credit_above_billed amount_out_of_range,
                     is DryRun;
@@ -967,12 +1168,12 @@ each_operation!(described);
 ///
 /// # Errors
 /// Returns an internal error if there is none, which tests rule out.
-pub fn named(id: &str) -> Result<&'static Operation, Problem> {
+pub fn named(id: &str) -> Result<&'static OperationSpec, Problem> {
     OPERATIONS.iter().find(|operation| operation.id == id).ok_or_else(Problem::internal)
 }
 
 /// Returns the state-changing operation on a path, and the reference in the path.
-pub fn changing(path: &str) -> Option<(&'static Operation, String)> {
+pub fn changing(path: &str) -> Option<(&'static OperationSpec, String)> {
     let asked: Vec<&str> = parts(path).collect();
     let fitting = OPERATIONS.iter().filter(|operation| operation.changes_state()).filter_map(|operation| {
         let template: Vec<&str> = parts(operation.path).collect();
@@ -1127,7 +1328,7 @@ mod tests {
             };
             let found = serde_json::to_value(SearchResultJson::from(&hit)).expect("JSON");
             let url = found["url"].as_str().expect("a url");
-            let is_read = |operation: &&Operation| operation.method == Method::GET && operation.url("x") == url;
+            let is_read = |operation: &&OperationSpec| operation.method == Method::GET && operation.url("x") == url;
             assert!(OPERATIONS.iter().any(|operation| is_read(&operation)), "{url}");
         }
     }
@@ -1163,7 +1364,7 @@ mod tests {
         let has_uuids = ["/api/contracts/", "/api/webhooks/endpoints/"];
         let is_named = |path: &&str| path.ends_with('/') && !has_uuids.contains(path);
         let has_reference = |path: &&str| {
-            let below = |operation: &Operation| operation.path.strip_prefix(*path).is_some_and(|rest| rest.starts_with('{'));
+            let below = |operation: &OperationSpec| operation.path.strip_prefix(*path).is_some_and(|rest| rest.starts_with('{'));
             OPERATIONS.iter().any(below)
         };
         let paths = OPERATIONS.iter().map(|operation| operation.path);

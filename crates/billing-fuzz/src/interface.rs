@@ -11,7 +11,7 @@ use actix_web::http::header::HeaderValue;
 use actix_web::http::{Method, Uri};
 use actix_web::rt::{System, SystemRunner};
 use actix_web::test::{TestRequest, init_service};
-use billing_api::operations::{OPERATIONS, Operation};
+use billing_api::operations::{OPERATIONS, OperationSpec};
 use billing_domain::access::Permission;
 
 use crate::server::{Reply, Server, UNKNOWN, answer, from_elsewhere};
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// Adds the credential that the operation requires.
-    fn allowed(&self, operation: &Operation, request: TestRequest) -> TestRequest {
+    fn allowed(&self, operation: &OperationSpec, request: TestRequest) -> TestRequest {
         match operation.need() {
             None => request,
             Some(Permission::Administrator | Permission::Owner) => request.insert_header(("cookie", self.cookie.as_str())),
@@ -151,13 +151,13 @@ pub(crate) fn cookie(bytes: &[u8]) {
     });
 }
 
-fn chosen(choice: u8, may_be: impl Fn(&Operation) -> bool) -> Option<&'static Operation> {
+fn chosen(choice: u8, may_be: impl Fn(&OperationSpec) -> bool) -> Option<&'static OperationSpec> {
     let all: Vec<_> = OPERATIONS.iter().filter(|operation| may_be(operation) && !ENDING.contains(&operation.id)).collect();
     all.get(usize::from(choice) % all.len()).copied()
 }
 
 /// Returns the path of an operation. It names resources of [`World::new`] if they exist, and unknown references otherwise.
-fn path_of(operation: &Operation) -> String {
+fn path_of(operation: &OperationSpec) -> String {
     let filled = |segment: &str| match segment {
         "{customer_ref}" => "acme".to_owned(),
         "{usage_product_ref}" => "calls".to_owned(),

@@ -31,6 +31,7 @@ use billing_api::dto::declare::{self, Fieldset};
 use billing_api::dto::effects::EffectsJson;
 use billing_api::dto::event_reader::{self, DirectEvent};
 use billing_api::dto::wire::written;
+use billing_api::job::{AnyView, Job, JobKind, JobRender, JobWork, Received};
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 use billing_api::query::updates::LastChange;
@@ -41,6 +42,9 @@ pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempo
 
 /// The code of a call that was refused because of its warnings.
 pub(crate) const WARNINGS_NOT_ACCEPTED: &str = "warnings_not_accepted";
+
+/// Reads a request to a job.
+pub(crate) type OpenJob = fn(Received<'_>) -> Result<Job, Problem>;
 
 /// The response of an operation.
 pub(crate) type Reply = Result<HttpResponse, Problem>;
@@ -178,6 +182,39 @@ impl Call {
     /// Encrypts the stored response with a secret, so that only a caller with the same secret can replay it.
     pub(crate) fn sealed_for(self, secret: String) -> Self {
         Self { sealed_for: Some(secret), ..self }
+    }
+
+    /// Reads the request to a job, runs its use case and renders the result.
+    pub(crate) async fn run_job(self, open: OpenJob) -> Reply {
+        let (reference, query, body) = (self.reference.clone(), self.query.clone(), self.body.clone());
+        let read = move || open(Received { reference: &reference, query: &query, body: body.as_ref().map(ParsedBody::value) });
+        let Job { kind, work, render } = self.parse(self.body.as_ref().map_or(0, ParsedBody::bytes), read).await?;
+        match kind {
+            JobKind::Read => Ok(respond(render(&self.look_up(work).await?))),
+            JobKind::Scan => Ok(respond(render(&self.scan(work).await?))),
+            JobKind::Write => self.write_job(work, render).await,
+        }
+    }
+
+    /// Runs a use case that changes data, at most once per idempotency key. In a dry run, returns the effects. The use case may
+    /// run again after a conflict with other transactions.
+    async fn write_job(self, mut work: JobWork, render: JobRender) -> Reply {
+        if self.is_dry_run {
+            return self.effects(Box::new(move |cx| work(cx).map(drop))).await;
+        }
+        let accepts_warnings = self.accepts_warnings;
+        self.once_in_turn(move |services, request| {
+            carry_out(
+                services,
+                request,
+                |done: &AnyView| render(done).kept(),
+                |cx| {
+                    let done = work(cx)?;
+                    if accepts_warnings || cx.warnings().is_empty() { Ok(done) } else { Err(not_accepted(cx.warnings())) }
+                },
+            )
+        })
+        .await
     }
 
     /// Runs a use case that changes data, at most once per idempotency key, and returns its result as JSON. In a dry run,

@@ -2,21 +2,24 @@
 
 use actix_web::{Route, web};
 use billing_api::each_operation;
-use billing_api::operation::{Flag, Operation};
-use billing_api::operations::OPERATIONS;
+use billing_api::job::open;
+use billing_api::operation::{Flag, OperationSpec};
+use billing_api::operations::{self, OPERATIONS};
 use billing_api::problem::Problem;
 use billing_domain::violation::Violations;
 
 use crate::body::ParsedBody;
-use crate::call::{BoxedReply, Call, Reply};
+use crate::call::{BoxedReply, Call, OpenJob, Reply};
 use crate::respond::HttpProblem;
 use crate::routes::{
-    administrators, audit, auth, batches, billing, catalog, charges, contracts, documents, dry_run, imports, money,
-    notifications, own_account, reports, search, service, usage, webhooks,
+    administrators, audit, auth, batches, billing, catalog, documents, dry_run, imports, money, own_account, reports, service,
+    usage, webhooks,
 };
 
 /// The function that answers requests to an operation.
 enum Handler {
+    /// Reads requests from HTTP, dry runs and the console to jobs.
+    Job(OpenJob),
     /// Answers calls from HTTP, dry runs and the console.
     Call(fn(Call) -> BoxedReply),
     /// Answers HTTP requests only, because it needs more of them or no credential.
@@ -24,10 +27,13 @@ enum Handler {
 }
 
 macro_rules! handler {
-    ($handler:path) => {
+    ([] [$operation:ident]) => {
+        Handler::Job(open::<operations::$operation>)
+    };
+    ([$handler:path] []) => {
         Handler::Call(|call| Box::pin($handler(call)))
     };
-    ($handler:path, route) => {
+    ([$handler:path] [] route) => {
         Handler::Route(|| Route::new().to($handler))
     };
 }
@@ -35,9 +41,11 @@ macro_rules! handler {
 macro_rules! handlers {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
-        $method:ident $path:literal $needs:ident $(($use_case:ident))? => $module:ident::$handler:ident
+        $method:ident $path:literal $needs:ident $(($use_case:ident))? $(=> $module:ident::$handler:ident)? $(as $operation:ident $id:ident)?
+        $(, at $reference:ty)?
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
+        $(, runs $kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty)?
         $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
         $(, writes $text:literal $(| $text_or:literal)* : $text_means:literal)?
         $(, gone : $gone:literal)?
@@ -48,14 +56,14 @@ macro_rules! handlers {
         ;
     )+ })+) => {
         /// The handlers in the order of [`OPERATIONS`].
-        static HANDLERS: &[Handler] = &[$($(handler!($module::$handler $(, $way)?)),+),+];
+        static HANDLERS: &[Handler] = &[$($(handler!([$($module::$handler)?] [$($operation)?] $($way)?)),+),+];
     };
 }
 
 each_operation!(handlers);
 
 /// Returns the handler of an operation.
-fn handler_of(operation: &Operation) -> Result<&'static Handler, Problem> {
+fn handler_of(operation: &OperationSpec) -> Result<&'static Handler, Problem> {
     let mut all = OPERATIONS.iter().zip(HANDLERS);
     all.find(|(known, _)| known.id == operation.id).map(|(_, handler)| handler).ok_or_else(Problem::internal)
 }
@@ -64,21 +72,29 @@ fn handler_of(operation: &Operation) -> Result<&'static Handler, Problem> {
 ///
 /// # Errors
 /// Returns the operation's refusal, or a violation if a required body is missing.
-pub(crate) async fn answer(operation: &Operation, call: Call, reference: String, body: Option<ParsedBody>) -> Reply {
+pub(crate) async fn answer(operation: &OperationSpec, call: Call, reference: String, body: Option<ParsedBody>) -> Reply {
     if body.is_none() && operation.takes.as_ref().is_some_and(|takes| takes.required) {
         return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
     }
     match handler_of(operation)? {
+        Handler::Job(open) => call.with(operation.use_case()?, reference, body).run_job(*open).await,
         Handler::Call(handler) => handler(call.with(operation.use_case()?, reference, body)).await,
         Handler::Route(_) => Err(Problem::internal()),
     }
 }
 
 /// Returns the route that answers HTTP requests to an operation.
-pub(crate) fn route(operation: &Operation) -> Route {
+pub(crate) fn route(operation: &OperationSpec) -> Route {
     let takes = operation.takes.as_ref().map(|takes| takes.required);
     let brings_event = operation.is(Flag::Grouped);
     match handler_of(operation) {
+        Ok(Handler::Job(open)) => web::to(move |call: Call, payload: web::Payload| async move {
+            let call = match takes {
+                Some(is_required) => call.read_body(payload, is_required).await?,
+                None => call,
+            };
+            call.run_job(*open).await.map_err(HttpProblem)
+        }),
         Ok(Handler::Call(handler)) => web::to(move |call: Call, payload: web::Payload| async move {
             let call = match takes {
                 Some(_) if brings_event => call.read_event(payload).await?,
@@ -97,10 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_operation_with_a_dry_run_has_a_handler_of_calls() {
+    fn each_operation_with_a_dry_run_takes_calls() {
         assert_eq!(OPERATIONS.len(), HANDLERS.len());
         for operation in OPERATIONS.iter().filter(|operation| operation.is(Flag::DryRun)) {
-            assert!(matches!(handler_of(operation), Ok(Handler::Call(_))), "{}", operation.id);
+            assert!(matches!(handler_of(operation), Ok(Handler::Call(_) | Handler::Job(_))), "{}", operation.id);
         }
     }
 }

@@ -15,7 +15,7 @@ use billing_api::decimals::rewrite;
 use billing_api::media_type::JSON;
 use billing_api::openapi;
 use billing_api::openapi::AS_STRINGS;
-use billing_api::operation::Operation;
+use billing_api::operation::OperationSpec;
 use billing_api::problem::Problem;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -24,13 +24,13 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| openapi::described(NumbersAs::Number));
 
 /// Returns whether the caller prefers the decimals of the operation's response as strings.
-pub(crate) fn prefers_strings(operation: &Operation, headers: &HeaderMap) -> bool {
+pub(crate) fn prefers_strings(operation: &OperationSpec, headers: &HeaderMap) -> bool {
     wants_strings(headers) && operation.answers.schema.is_some()
 }
 
 /// Rewrites the decimals of a response as strings. Streamed responses are written in the preferred form already.
 pub(crate) async fn rewrite_as_strings(
-    operation: &'static Operation,
+    operation: &'static OperationSpec,
     answered: ServiceResponse<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     // Only the OpenAPI document is compressed, and it has no decimals of a response.
@@ -61,7 +61,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Returns a JSON response with its decimals as strings.
-fn with_strings(operation: &Operation, answer: &[u8]) -> Option<Vec<u8>> {
+fn with_strings(operation: &OperationSpec, answer: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(answer).ok()?;
     let answered = &DESCRIPTION["paths"][operation.path][operation.method.as_str().to_ascii_lowercase()]["responses"]["200"];
     rewrite(&DESCRIPTION, &[&openapi::resolved(&DESCRIPTION, answered)["content"][JSON]["schema"]], &mut value);

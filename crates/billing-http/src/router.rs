@@ -12,7 +12,7 @@ use actix_web::http::Method;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, Route, guard, web};
 
-use billing_api::operations::{OPERATIONS, Operation};
+use billing_api::operations::{OPERATIONS, OperationSpec};
 
 use crate::auth::admit;
 use crate::endpoints;
@@ -24,12 +24,12 @@ use billing_api::problem::Problem;
 /// parameters the answer to a method that it does not have.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
     let mut done: Vec<&str> = Vec::new();
-    for Operation { path, .. } in OPERATIONS {
+    for OperationSpec { path, .. } in OPERATIONS {
         if done.contains(path) {
             continue;
         }
         done.push(path);
-        let of_path: Vec<&'static Operation> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
+        let of_path: Vec<&'static OperationSpec> = OPERATIONS.iter().filter(|operation| operation.path == *path).collect();
         let methods: Vec<&str> = of_path.iter().flat_map(|operation| answered_methods(operation)).collect();
         let allowed = methods.join(", ");
         // One resource per pattern: actix compiles a resource with two patterns into a regular expression set, even if
@@ -53,23 +53,23 @@ fn spellings(path: &str) -> [String; 2] {
 }
 
 /// Returns whether the path of an operation has no parameters.
-fn is_fixed(operation: &Operation) -> bool {
+fn is_fixed(operation: &OperationSpec) -> bool {
     !operation.path.contains('{')
 }
 
 /// Returns the methods that an operation answers. `HEAD` is answered like `GET`, and the middleware removes the content.
-fn answered_methods(operation: &'static Operation) -> Vec<&'static str> {
+fn answered_methods(operation: &'static OperationSpec) -> Vec<&'static str> {
     let method = operation.method.as_str();
     if operation.method == Method::GET { vec![method, "HEAD"] } else { vec![method] }
 }
 
 /// Returns whether an operation answers a method.
-fn answers(operation: &Operation, method: &Method) -> bool {
+fn answers(operation: &OperationSpec, method: &Method) -> bool {
     operation.method == *method || (operation.method == Method::GET && *method == Method::HEAD)
 }
 
 /// Returns the route of an operation for its methods.
-fn route_of(operation: &'static Operation) -> Route {
+fn route_of(operation: &'static OperationSpec) -> Route {
     if operation.method == Method::GET {
         endpoints::route(operation).guard(guard::Any(guard::Get()).or(guard::Head()))
     } else {
@@ -78,13 +78,13 @@ fn route_of(operation: &'static Operation) -> Route {
 }
 
 /// Puts the guard of an operation in front of its route.
-fn guarded(operation: &'static Operation, route: Route) -> Route {
+fn guarded(operation: &'static OperationSpec, route: Route) -> Route {
     route.wrap(from_fn(move |request, next| serve(operation, request, next)))
 }
 
 /// Passes a request to its operation if it is admitted, and writes the decimals of the response as the caller prefers.
 async fn serve(
-    operation: &'static Operation,
+    operation: &'static OperationSpec,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -94,14 +94,14 @@ async fn serve(
 }
 
 /// The operations on paths without parameters, by their paths.
-struct FixedPaths<T>(HashMap<String, Vec<(&'static Operation, T)>>);
+struct FixedPaths<T>(HashMap<String, Vec<(&'static OperationSpec, T)>>);
 
 impl<T: Clone> FixedPaths<T> {
     fn new() -> Self {
         Self(HashMap::new())
     }
 
-    fn insert(&mut self, operation: &'static Operation, value: &T) {
+    fn insert(&mut self, operation: &'static OperationSpec, value: &T) {
         for path in spellings(operation.path) {
             self.0.entry(path).or_default().push((operation, value.clone()));
         }

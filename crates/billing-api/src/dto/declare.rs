@@ -295,6 +295,34 @@ impl<B: Body> Body for Option<B> {
     }
 }
 
+/// The body of an operation with a reference of this type in its path.
+pub trait RequestBody<P> {
+    /// What is read from the body.
+    type Read: Send + Sync + 'static;
+
+    /// Reads the body. An edit compares the reference that it repeats with that of the path.
+    ///
+    /// # Errors
+    /// Returns all violations.
+    fn read_body(body: Option<&Value>, path: &P) -> Result<Self::Read, Violations>;
+}
+
+impl<P> RequestBody<P> for () {
+    type Read = ();
+
+    fn read_body(_: Option<&Value>, _: &P) -> Result<(), Violations> {
+        Ok(())
+    }
+}
+
+impl<P, B: RequestBody<P>> RequestBody<P> for Option<B> {
+    type Read = B::Read;
+
+    fn read_body(body: Option<&Value>, path: &P) -> Result<B::Read, Violations> {
+        B::read_body(body, path)
+    }
+}
+
 /// A type that can be edited field by field.
 pub trait Editable: Fieldset + 'static {
     /// Reads the changes of an edit. Returns `None` after a violation.
@@ -326,8 +354,8 @@ pub mod made_with {
     pub use utoipa::{PartialSchema, ToSchema};
 
     pub use super::{
-        AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Part, ResponseValue, SharedObject, Wire,
-        answer_object, repeated_ref, schema_of_answer,
+        AnsweredFields, AnsweredPart, Body, Editable, EditedPart, Fieldset, Part, RequestBody, ResponseValue, SharedObject, Wire,
+        answer_object, read_optional, repeated_ref, schema_of_answer,
     };
     pub(crate) use super::{default_of, name_of, part, wire};
     pub use crate::dto::input::{self, Fields, Node};

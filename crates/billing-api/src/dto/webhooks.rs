@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::declare::{Body, Editable, answer, body, fields, repeated_ref, wire};
+use super::declare::{Body, Editable, RequestBody, answer, body, fields, repeated_ref, wire};
 use super::enums::{AttemptOutcomeWord, DeliveryStateWord, DisabledReasonWord, EndpointStateWord, NotificationTypeWord};
 use super::input::{self, Node};
 use super::schemas::{Schemas, integer, object_of, text};
@@ -73,6 +73,14 @@ impl WebhookEndpointEditBody {
             fields.begin_edit::<EndpointProfile>(Self::REFERENCE, &reference);
             EndpointProfile::read_changes(fields)
         })
+    }
+}
+
+impl RequestBody<EndpointRef> for WebhookEndpointEditBody {
+    type Read = Changes<EndpointProfile>;
+
+    fn read_body(body: Option<&Value>, endpoint_ref: &EndpointRef) -> Result<Changes<EndpointProfile>, Violations> {
+        Self::read(body.unwrap_or(&Value::Null), *endpoint_ref)
     }
 }
 

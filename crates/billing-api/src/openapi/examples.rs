@@ -6,23 +6,23 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use crate::decimals;
-use crate::operation::Operation;
+use crate::operation::OperationSpec;
 
 /// Examples by operation id, each with an optional `request` and `answer`.
 static EXAMPLES: LazyLock<Value> =
     LazyLock::new(|| serde_json::from_str(include_str!("examples.json")).expect("the examples are JSON"));
 
 /// Returns the example request of an operation.
-pub(super) fn request(operation: &Operation) -> Option<Value> {
+pub(super) fn request(operation: &OperationSpec) -> Option<Value> {
     of(operation, "request")
 }
 
 /// Returns the example of an operation's success response.
-pub(super) fn answer(operation: &Operation) -> Option<Value> {
+pub(super) fn answer(operation: &OperationSpec) -> Option<Value> {
     of(operation, "answer")
 }
 
-fn of(operation: &Operation, part: &str) -> Option<Value> {
+fn of(operation: &OperationSpec, part: &str) -> Option<Value> {
     EXAMPLES[operation.id].get(part).cloned()
 }
 

@@ -29,7 +29,7 @@ use utoipa::openapi::{
 
 use crate::dto::schemas::{self, Presence, Schemas};
 use crate::media_type::{JSON, PDF, PROBLEM_JSON};
-use crate::operation::{AuthRequirement, Flag, Operation, VERSION};
+use crate::operation::{AuthRequirement, Flag, OperationSpec, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::ProblemJson;
 use crate::query::METADATA;
@@ -134,7 +134,7 @@ fn method(method: &Method) -> HttpMethod {
     }
 }
 
-fn describe(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Described {
+fn describe(operation: &OperationSpec, schemas: &mut Schemas, shared: &mut Refusals) -> Described {
     let mut lines = operation.does.iter().map(|line| line.trim());
     let summary: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     let more: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
@@ -177,7 +177,7 @@ fn of_media_type(media_type: &str) -> RefOr<Schema> {
     }
 }
 
-fn parameters(operation: &Operation, schemas: &mut Schemas) -> Vec<ParameterBuilder> {
+fn parameters(operation: &OperationSpec, schemas: &mut Schemas) -> Vec<ParameterBuilder> {
     let mut all = Vec::new();
     for name in operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
         let parameter = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Path).required(Required::True);
@@ -235,7 +235,7 @@ fn prefer_strings(described: &mut Described) {
     }
 }
 
-fn responses(operation: &Operation, schemas: &mut Schemas, shared: &mut Refusals) -> Responses {
+fn responses(operation: &OperationSpec, schemas: &mut Schemas, shared: &mut Refusals) -> Responses {
     let mut all = Responses::new();
     let answers = &operation.answers;
     let mut success = ResponseBuilder::new().description(answers.means);
@@ -292,7 +292,7 @@ fn header(name: &str, description: &str, schema: impl Into<RefOr<Schema>>) -> Pa
     parameter.description(Some(description)).schema(Some(schema))
 }
 
-fn add_headers(operation: &Operation, status: &str, response: &mut Response) {
+fn add_headers(operation: &OperationSpec, status: &str, response: &mut Response) {
     let is_list = operation.parameters().is_some_and(|names| names.contains(&"pageNumber"));
     let is_success = status < "400";
     let all = [
@@ -415,8 +415,8 @@ mod tests {
             assert_eq!((&key["schema"]["minLength"], &key["schema"]["maxLength"]), (&1.into(), &255.into()), "{path}");
             let response = |status| response(&document, operation, status);
             assert!(response("400").is_object(), "{path}");
-            let is_it = |operation: &&Operation| operation.path == path && operation.method == "POST";
-            let replays = OPERATIONS.iter().find(is_it).is_some_and(Operation::is_carried_out_once);
+            let is_it = |operation: &&OperationSpec| operation.path == path && operation.method == "POST";
+            let replays = OPERATIONS.iter().find(is_it).is_some_and(OperationSpec::is_carried_out_once);
             assert_eq!(response("200")["headers"]["Idempotency-Replayed"].is_object(), replays, "{path}");
             assert_eq!(response("409")["headers"]["Retry-After"].is_object(), replays, "{path}");
             assert!(!replays || response("422").is_object(), "{path}");

@@ -7,7 +7,7 @@ use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::dto::imports::ImportResultJson;
-use crate::operation::{AuthRequirement, Flag, Operation};
+use crate::operation::{AuthRequirement, Flag, OperationSpec};
 use crate::operations::OPERATIONS;
 use crate::problem::{IMPORT_STOPPED, not_found_code};
 
@@ -33,7 +33,7 @@ impl Refusal {
 
     /// Returns the component name of the response. It uses the status if the response is the same for all operations, the
     /// codes if they are few, else the first operation with this response.
-    pub(super) fn name(&self, operation: &Operation) -> String {
+    pub(super) fn name(&self, operation: &OperationSpec) -> String {
         let capital = |word: &str| {
             let (first, rest) = word.split_at(word.len().min(1));
             format!("{}{rest}", first.to_ascii_uppercase())
@@ -66,13 +66,13 @@ impl Refusal {
 }
 
 /// Returns the refusals of an operation by status.
-pub(super) fn of(operation: &Operation) -> Vec<Refusal> {
+pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
     let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
     let once = operation.is_carried_out_once();
     let (logs_in, takes_a_file) = (operation.is(Flag::LogsIn), operation.is(Flag::TakesFile));
     // A dry run has the refusals of the operation that it previews.
     let others = OPERATIONS.iter().filter(|other| operation.is(Flag::PreviewsOthers) && other.is(Flag::DryRun));
-    let answered_for: Vec<&Operation> = std::iter::once(operation).chain(others).collect();
+    let answered_for: Vec<&OperationSpec> = std::iter::once(operation).chain(others).collect();
     let mut all = Vec::new();
     let mut add = |status, means, codes: Vec<&'static str>| {
         if !codes.is_empty() {
@@ -235,7 +235,7 @@ const TERMS: &[&str] = &[
 ];
 
 /// Returns the not-found codes for references in the path or in an update's body.
-fn not_found(operation: &Operation) -> Vec<&'static str> {
+fn not_found(operation: &OperationSpec) -> Vec<&'static str> {
     let named = operation.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let things = named.flat_map(|name| -> &[ResourceKind] {
         match name {

@@ -5,7 +5,7 @@ use billing_domain::ports::RunFilter;
 
 use super::lists::NEWEST_FIRST;
 use super::updates::UpdateParams;
-use super::{DEFAULT_PAGE_SIZE, Paged};
+use super::{DEFAULT_PAGE_SIZE, Paged, paged};
 use crate::dto::declare::params;
 use crate::dto::enums::ListOrderWord;
 
@@ -28,4 +28,9 @@ impl RunParams {
     pub fn filter(&self) -> RunFilter {
         RunFilter { from: self.from, to: self.to, updates: self.updates.filter() }
     }
+}
+
+paged! {
+    ;
+    ordered RunParams,
 }

@@ -9,7 +9,7 @@ use billing_import::{ColumnMap, Delimiter, FileName, ReadOptions};
 
 use super::lists::NEWEST_FIRST;
 use super::updates::UpdateParams;
-use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, digits};
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, digits, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::ListOrderWord;
 use crate::dto::schemas::{integer, text};
@@ -91,6 +91,11 @@ wire! {
         |_| text().min_length(Some(1)).max_length(Some(FileName::MAX_CHARS)).examples(["gateway-2026-01.csv"]);
     ColumnMap: |node| node.parsed(ColumnMap::parse), |_| text().examples([r#"{"Zeit": "timestamp", "note": null}"#]);
     Delimiter: |node| node.parsed(Delimiter::parse), |_| text().min_length(Some(1)).max_length(Some(1));
+}
+
+paged! {
+    ;
+    ordered ImportListParams,
 }
 
 #[cfg(test)]

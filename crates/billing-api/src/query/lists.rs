@@ -14,7 +14,7 @@ use billing_domain::report::NumbersAs;
 use billing_domain::text::OneLine;
 
 use super::updates::UpdateParams;
-use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, MetadataParams, Paged, SearchRef, Version};
+use super::{AnyText, ContractNumber, DEFAULT_PAGE_SIZE, MetadataParams, Paged, SearchRef, Version, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::{AdministratorOrderWord, ContractOrderWord, CustomerOrderWord, ListOrderWord, PaymentOrderWord};
 use crate::dto::input::Node;
@@ -372,4 +372,9 @@ pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
         None => Some(None),
         Some(known) => known.map(Some),
     }
+}
+
+paged! {
+    ContractParams;
+    ordered ListParams, KeyListParams, AdministratorListParams, CustomerParams, ContractSearchParams, PaymentParams, ChargeParams,
 }

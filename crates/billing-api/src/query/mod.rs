@@ -135,6 +135,30 @@ fn last_page(total: u64, size: u64) -> u64 {
     total.saturating_sub(1) / size
 }
 
+/// Query parameters that select a page.
+pub trait PageParams {
+    /// Returns the page in the direction of the order.
+    fn page(&self) -> PageRequest;
+}
+
+/// Implements [`PageParams`] for parameters with a page, and with an order after `ordered`.
+macro_rules! paged {
+    ($($params:ident),* $(,)?; ordered $($ordered:ident),* $(,)?) => {
+        $(impl $crate::query::PageParams for $params {
+            fn page(&self) -> billing_domain::page::PageRequest {
+                self.page.0
+            }
+        })*
+        $(impl $crate::query::PageParams for $ordered {
+            fn page(&self) -> billing_domain::page::PageRequest {
+                self.page.0.in_direction(self.order.direction())
+            }
+        })*
+    };
+}
+
+pub(crate) use paged;
+
 /// A page of a list with a default size. If the default is 0, size and number are required.
 #[derive(Clone, Copy, Debug)]
 pub struct Paged<const USUAL_SIZE: u32>(pub PageRequest);

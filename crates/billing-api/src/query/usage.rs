@@ -10,7 +10,7 @@ use billing_domain::summary::{Grouping, Interval, SummaryIntervals};
 
 use super::lists::possible;
 use super::updates::UpdateParams;
-use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef};
+use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
 use crate::dto::input::Node;
@@ -185,6 +185,11 @@ fn grouping(node: Node<'_>) -> Option<Grouping> {
         }
     }
     Some(grouping)
+}
+
+paged! {
+    RefusedParams;
+    ordered EventListParams,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryState;
 
 use super::lists::possible;
-use super::{DEFAULT_PAGE_SIZE, Paged, SearchRef};
+use super::{DEFAULT_PAGE_SIZE, Paged, SearchRef, paged};
 use crate::dto::declare::params;
 
 params! {
@@ -41,4 +41,9 @@ impl DeliveryParams {
             to: self.to,
         })
     }
+}
+
+paged! {
+    DeliveryParams;
+    ordered
 }

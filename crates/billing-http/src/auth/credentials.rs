@@ -9,7 +9,7 @@ use billing_domain::access::{Principal, TokenClaims};
 use super::session;
 use crate::blocking::blocking;
 use crate::state::state_of;
-use billing_api::operation::{AuthRequirement, Flag, Operation};
+use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::problem::Problem;
 
 const SCHEME: &str = "bearer";
@@ -56,7 +56,7 @@ pub(crate) enum CheckedCredential {
 }
 
 /// Authenticates the caller, if the operation requires a credential.
-pub(crate) async fn check(operation: &Operation, request: &HttpRequest) -> Result<CheckedCredential, Problem> {
+pub(crate) async fn check(operation: &OperationSpec, request: &HttpRequest) -> Result<CheckedCredential, Problem> {
     match operation.needs {
         AuthRequirement::Nothing => Ok(CheckedCredential::Nobody),
         AuthRequirement::Anything => match shown(request) {
@@ -88,7 +88,7 @@ async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Pro
     blocking(state_of(request).services(), by_token).await
 }
 
-async fn by_session(operation: &Operation, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
+async fn by_session(operation: &OperationSpec, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
     let live = live(request, id).await?;
     check_origin(operation, request)?;
     Ok(live.principal(state_of(request).services().now()))
@@ -104,7 +104,7 @@ async fn live(request: &HttpRequest, id: String) -> Result<LiveSession, Problem>
     session.ok_or_else(|| Problem::unauthenticated(true))
 }
 
-fn check_origin(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+fn check_origin(operation: &OperationSpec, request: &HttpRequest) -> Result<(), Problem> {
     if operation.changes_state() && is_foreign(request) { Err(Problem::cross_site()) } else { Ok(()) }
 }
 

@@ -17,7 +17,7 @@ use crate::context::RequestContext;
 use crate::identity::DeferredTokenCheck;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
-use billing_api::operation::{AuthRequirement, IDEMPOTENCY_KEY, Operation, VERSION};
+use billing_api::operation::{AuthRequirement, IDEMPOTENCY_KEY, OperationSpec, VERSION};
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 
@@ -25,7 +25,7 @@ const SUPPORTED_VERSIONS: &[&str] = &[VERSION];
 
 /// Passes a request to the operation's handler if its credential and its other headers are valid.
 pub(crate) async fn admit(
-    operation: &'static Operation,
+    operation: &'static OperationSpec,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -64,7 +64,7 @@ pub(crate) async fn admit(
 
 /// Passes an authorized request to the handler if its query and other headers are valid.
 async fn let_through(
-    operation: &'static Operation,
+    operation: &'static OperationSpec,
     request: ServiceRequest,
     next: Next<BoxBody>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
@@ -81,7 +81,7 @@ async fn let_through(
 
 /// Rejects a query for operations without parameters. Other operations validate their query themselves, together with
 /// other errors.
-fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Problem> {
+fn check_query(operation: &OperationSpec, request: &HttpRequest) -> Result<(), Problem> {
     match operation.parameters() {
         Some([]) if !request.query_string().is_empty() => Query::of(request.path(), request.query_string())?.only(&[]),
         Some(_) | None => Ok(()),
@@ -89,7 +89,7 @@ fn check_query(operation: &Operation, request: &HttpRequest) -> Result<(), Probl
 }
 
 /// Checks the version and idempotency headers, and returns the idempotency key.
-fn check_headers(operation: &Operation, request: &HttpRequest) -> Result<Option<ScopedIdempotencyKey>, Problem> {
+fn check_headers(operation: &OperationSpec, request: &HttpRequest) -> Result<Option<ScopedIdempotencyKey>, Problem> {
     if operation.is_versioned() && request.headers().get_all("version").any(|version| version != VERSION) {
         return Err(Problem::unsupported_version(SUPPORTED_VERSIONS));
     }

@@ -22,7 +22,7 @@ use super::resources;
 use super::session_user::SessionUser;
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use billing_api::operation::{AuthRequirement, Flag, Operation};
+use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations;
 use billing_api::problem::Problem;
 
@@ -124,7 +124,7 @@ impl FormAction {
         Self { amount_message: Some(amount_message), ..self }
     }
 
-    fn operation(&self) -> Result<&'static Operation, Problem> {
+    fn operation(&self) -> Result<&'static OperationSpec, Problem> {
         operations::named(self.operation)
     }
 
@@ -758,7 +758,7 @@ mod tests {
     #[test]
     fn every_form_changes_state_by_an_operation_and_leads_to_a_part() {
         for action in FORM_ACTIONS {
-            assert!(action.operation().is_ok_and(Operation::changes_state), "{}", action.operation);
+            assert!(action.operation().is_ok_and(OperationSpec::changes_state), "{}", action.operation);
             assert!(Listing::of(action.redirect.0).is_some(), "{}", action.redirect.0);
             let all: Vec<&str> = shapes(action.operation).iter().map(|shape| shape.name.as_str()).collect();
             for named in action.hidden_fields.iter().chain(&action.reference_field).filter(|named| **named != action.redirect.1) {

@@ -386,7 +386,7 @@ fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
 mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
-    use billing_api::operation::Operation;
+    use billing_api::operation::OperationSpec;
     use billing_api::operations;
 
     fn said(pairs: &[(&str, &str)]) -> FormData {
@@ -432,7 +432,7 @@ mod tests {
         }
         for made in &STEPS {
             assert!(made.fields.len() <= 12, "{}", made.name);
-            assert!(operations::named(made.operation).is_ok_and(Operation::changes_state), "{}", made.operation);
+            assert!(operations::named(made.operation).is_ok_and(OperationSpec::changes_state), "{}", made.operation);
             for (name, ..) in made.fields {
                 assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation);
             }

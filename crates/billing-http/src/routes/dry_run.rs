@@ -7,14 +7,14 @@ use crate::body::ParsedBody;
 use crate::call::{BoxedReply, Call, Reply};
 use billing_api::dto::declare;
 use billing_api::dto::effects::DryRunBody;
-use billing_api::operation::{Flag, Operation};
+use billing_api::operation::{Flag, OperationSpec};
 use billing_api::operations;
 use billing_api::problem::Problem;
 
 /// Answers calls of all operations, and so of this handler, too.
 pub(crate) struct CallAnswerer {
     /// Answers a call of an operation on a reference with a body.
-    pub(crate) answer: fn(&'static Operation, Call, String, Option<ParsedBody>) -> BoxedReply,
+    pub(crate) answer: fn(&'static OperationSpec, Call, String, Option<ParsedBody>) -> BoxedReply,
 }
 
 pub(crate) async fn dry_run(call: Call) -> Reply {

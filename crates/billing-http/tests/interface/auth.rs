@@ -2,20 +2,20 @@
 
 use crate::common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use actix_web::http::Method;
-use billing_api::operations::{OPERATIONS, Operation};
+use billing_api::operations::{OPERATIONS, OperationSpec};
 use billing_domain::access::{Permission, Scope};
 use serde_json::json;
 
 const BEARER: &str = "authorization";
 const COOKIE: &str = "cookie";
 
-fn path_of(operation: &Operation) -> String {
+fn path_of(operation: &OperationSpec) -> String {
     let segments = operation.path.split('/').map(|segment| if segment.starts_with('{') { UNKNOWN } else { segment });
     segments.collect::<Vec<_>>().join("/")
 }
 
 /// Sends a request without a body. Returns the error code of the guard, or `let in` if the request passes the guard.
-async fn try_out(server: &Server, operation: &Operation, headers: &[(&str, &str)]) -> String {
+async fn try_out(server: &Server, operation: &OperationSpec, headers: &[(&str, &str)]) -> String {
     let reply = server.send(operation.method.clone(), &path_of(operation), headers, None).await;
     if reply.status.is_success() || !matches!(reply.status.as_u16(), 401 | 403) { "let in".to_owned() } else { reply.problem().1 }
 }

@@ -270,6 +270,14 @@ macro_rules! body {
                     schemas.define(stringify!($type), |schemas| object_of(Self::described(schemas), concat!($($doc),+)).into())
                 }
             }
+
+            impl<P> RequestBody<P> for $type {
+                type Read = Self;
+
+                fn read_body(body: Option<&Value>, _: &P) -> Result<Self, Violations> {
+                    read_optional(body)
+                }
+            }
         };
     };
 }
@@ -310,6 +318,14 @@ macro_rules! edit {
                         fields.begin_edit::<$of>($name, reference.as_str());
                         $reads(fields)
                     })
+                }
+            }
+
+            impl RequestBody<$reference> for $type {
+                type Read = $read;
+
+                fn read_body(body: Option<&Value>, reference: &$reference) -> Result<$read, Violations> {
+                    Self::read(body.unwrap_or(&Value::Null), reference)
                 }
             }
 

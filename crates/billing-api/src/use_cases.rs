@@ -1,0 +1,135 @@
+//! Use cases of operations that take more than one function of the application.
+
+use billing_application::contracts::{self, ContractView};
+use billing_application::error::UseCaseResult;
+use billing_application::names::{self, NameRequest, Named};
+use billing_application::webhooks;
+use billing_application::{Cx, run_history, usage};
+use billing_domain::audit::AuditedKind;
+use billing_domain::imports::ImportRecord;
+use billing_domain::notification::Subject;
+use billing_domain::page::{ListSortKey, Page, PageRequest};
+use billing_domain::ports::{DeliveryFilter, ImportFilter, ListedDelivery, RefusedFilter, RunFilter};
+use billing_domain::refs::{BillingRunRef, ContractRef, ImportRef};
+
+use crate::dto::billing::BillingRunResponse;
+use crate::dto::contract_changes::{AmendmentOptions, AmendmentOutcome};
+use crate::dto::contract_view::CreatedContract;
+use crate::dto::contracts::ContractEditBody;
+use crate::dto::imports::ImportResponse;
+use crate::dto::refused::Refused;
+
+/// Returns the page that a query finds. A query with a malformed reference is `None` and finds nothing.
+pub fn found<Q, T>(query: Option<Q>, find: impl FnOnce(&Q) -> UseCaseResult<Page<T>>) -> UseCaseResult<Page<T>> {
+    query.map_or_else(|| Ok(Page::empty()), |query| find(&query))
+}
+
+/// Does the same as [`found`] for a list without pages.
+pub fn all_found<Q, T>(query: Option<Q>, find: impl FnOnce(&Q) -> UseCaseResult<Vec<T>>) -> UseCaseResult<Vec<T>> {
+    query.map_or_else(|| Ok(Vec::new()), |query| find(&query))
+}
+
+/// Creates a contract and returns its reference.
+pub fn create_contract(cx: &mut Cx<'_>, request: &contracts::ContractRequest) -> UseCaseResult<CreatedContract> {
+    let ContractView { contract, .. } = contracts::create_contract(cx, request)?;
+    Ok(CreatedContract { contract_ref: contract.contract_ref, warnings: cx.warnings().to_vec() })
+}
+
+/// Edits a contract as its body says.
+pub fn edit_contract(cx: &mut Cx<'_>, contract_ref: ContractRef, body: &ContractEditBody) -> UseCaseResult<AmendmentOutcome> {
+    let edit = body.edit();
+    amend(cx, body.options, |cx, allow_backdated| {
+        contracts::edit_contract(cx, contract_ref, body.customer_ref.as_ref(), &edit, allow_backdated)
+    })
+}
+
+/// Amends a contract, or with `dry_run` returns the effects of the amendment.
+pub fn amend(
+    cx: &mut Cx<'_>,
+    AmendmentOptions { dry_run, allow_backdated }: AmendmentOptions,
+    mut work: impl FnMut(&mut Cx<'_>, bool) -> UseCaseResult<ContractView>,
+) -> UseCaseResult<AmendmentOutcome> {
+    if dry_run {
+        let effects = cx.dry_run(&mut |cx| work(cx, allow_backdated).map(drop))?;
+        return Ok(AmendmentOutcome::DryRun(Box::new(effects)));
+    }
+    Ok(AmendmentOutcome::Done(Box::new(work(cx, allow_backdated)?)))
+}
+
+/// Lists billing runs with the names of their authors.
+pub fn list_billing_runs(
+    cx: &mut Cx<'_>,
+    filter: &RunFilter,
+    by: ListSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<BillingRunResponse>> {
+    let found = run_history::list_billing_runs(cx, filter, by, page)?;
+    let found = Page { total: found.total, items: found.items.into_iter().map(|head| (head, None)).collect() };
+    names::name_page(cx, found, |(head, _), names| names.add_actor(head.author))
+}
+
+/// Returns a billing run with the names of its author, contracts and documents.
+pub fn get_billing_run(cx: &mut Cx<'_>, run_ref: BillingRunRef) -> UseCaseResult<BillingRunResponse> {
+    let run = run_history::get_billing_run(cx, run_ref)?;
+    names::name_one(cx, (run.head.clone(), Some(run)), |(head, run), names| {
+        names.add_actor(head.author);
+        for document in run.iter().flat_map(|run| &run.documents) {
+            names.add(AuditedKind::Document, document.document_ref);
+        }
+        for failure in run.iter().flat_map(|run| &run.failures) {
+            names.add(AuditedKind::Contract, failure.contract_ref);
+            if let Some(document_ref) = failure.document.and_then(|document| document.document_ref) {
+                names.add(AuditedKind::Document, document_ref);
+            }
+        }
+    })
+}
+
+/// Lists imports with the names of their authors.
+pub fn list_imports(
+    cx: &mut Cx<'_>,
+    filter: &ImportFilter,
+    by: ListSortKey,
+    page: PageRequest,
+) -> UseCaseResult<Page<ImportResponse>> {
+    let found = usage::list_imports(cx, filter, by, page)?;
+    let found = Page { total: found.total, items: found.items.into_iter().map(|import| (import, None)).collect() };
+    names::name_page(cx, found, |(import, _), names| add_actors(import, names))
+}
+
+/// Returns an import with the names of its authors.
+pub fn get_import(cx: &mut Cx<'_>, import_ref: ImportRef) -> UseCaseResult<ImportResponse> {
+    let found = usage::get_import(cx, import_ref)?;
+    names::name_one(cx, (found.import, Some(found.left)), |(import, _), names| add_actors(import, names))
+}
+
+/// Requests the names of the authors of an import and of its undo.
+pub fn add_actors(import: &ImportRecord, names: &mut NameRequest) {
+    names.add_actor(import.author);
+    if let Some(undone) = &import.undone {
+        names.add_actor(undone.author);
+    }
+}
+
+/// Lists rejected usage with the names of customers and usage products.
+pub fn list_refused_usage(cx: &mut Cx<'_>, filter: &RefusedFilter, page: PageRequest) -> UseCaseResult<Page<Refused>> {
+    let found = usage::list_refused_usage(cx, filter, page)?;
+    names::name_page(cx, found, |(key, _), names| {
+        names.add(AuditedKind::Customer, &key.customer_ref);
+        names.add(AuditedKind::UsageProduct, &key.usage_product_ref);
+    })
+}
+
+/// Lists deliveries with the names of their subjects and endpoints.
+pub fn list_webhook_deliveries(
+    cx: &mut Cx<'_>,
+    filter: Option<DeliveryFilter>,
+    page: PageRequest,
+) -> UseCaseResult<Page<Named<ListedDelivery>>> {
+    let Some(filter) = filter else { return Ok(Page::empty()) };
+    let found = webhooks::list_deliveries(cx, &filter, page)?;
+    names::name_page(cx, found, |listed, names| {
+        names.add_subject(listed.subject);
+        names.add_subject(Subject::Endpoint(listed.delivery.endpoint_ref));
+    })
+}
