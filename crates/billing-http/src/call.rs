@@ -12,7 +12,6 @@ use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::{BodyHash, IdempotentResponse, ScopedIdempotencyKey};
-use billing_domain::page::{Page, PageRequest};
 use billing_domain::refs::OrganizationId;
 use billing_domain::violation::Violations;
 use billing_domain::warning::Warning;
@@ -34,7 +33,6 @@ use billing_api::dto::wire::written;
 use billing_api::job::{AnyView, Job, JobKind, JobRender, JobWork, Received};
 use billing_api::problem::Problem;
 use billing_api::query::Query;
-use billing_api::query::updates::LastChange;
 use billing_api::stored_response::Success;
 
 /// Marks a replayed response.
@@ -264,32 +262,6 @@ impl Call {
         J: for<'t> From<&'t T> + Serialize,
     {
         Ok(HttpResponse::Ok().json(self.look_up(work).await?.iter().map(J::from).collect::<Vec<_>>()))
-    }
-
-    /// Runs a use case that returns a page of a list.
-    pub(crate) async fn list<J, T>(
-        self,
-        page: PageRequest,
-        work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<Page<T>> + Send + 'static,
-    ) -> Reply
-    where
-        T: Send + 'static,
-        J: for<'t> From<&'t T> + Serialize,
-    {
-        Ok(respond(self.query.answer::<_, J>(page, &self.look_up(work).await?)))
-    }
-
-    /// Does the same as [`list`](Self::list) for a list that can be ordered by the time of the last change.
-    pub(crate) async fn list_updated<J, T>(
-        self,
-        page: PageRequest,
-        work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<Page<T>> + Send + 'static,
-    ) -> Reply
-    where
-        T: LastChange + Send + 'static,
-        J: for<'t> From<&'t T> + Serialize,
-    {
-        Ok(respond(self.query.answer_updated::<_, J>(page, &self.look_up(work).await?)))
     }
 
     /// Runs a use case that only reads.

@@ -7,20 +7,8 @@ use billing_domain::refs::AdminRef;
 use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::call::{Call, Reply};
-use billing_api::dto::administrators::{
-    AdministratorEditBody, AdministratorJson, AdministratorResetBody, InvitationBody, InvitationJson,
-};
+use billing_api::dto::administrators::{AdministratorResetBody, InvitationBody, InvitationJson};
 use billing_api::problem::Problem;
-use billing_api::query::lists::AdministratorListParams;
-
-pub(crate) async fn list_administrators(call: Call) -> Reply {
-    let params: AdministratorListParams = call.query.read()?;
-    let (updates, by) = (params.updates.filter(), params.order.by);
-    let page = params.page.0.in_direction(params.order.direction());
-    let list =
-        call.list_updated::<AdministratorJson, _>(page, move |cx| administrators::administrators_of(cx, &updates, by, page));
-    list.await
-}
 
 pub(crate) async fn invite_administrator(call: Call) -> Reply {
     let InvitationBody { email, role } = call.body().await?;
@@ -28,12 +16,6 @@ pub(crate) async fn invite_administrator(call: Call) -> Reply {
     let one_time = one_time_password(&call).await?;
     let call = call.sealed_for(session);
     call.write::<InvitationJson, _>(move |cx| administrators::invite_administrator(cx, &email, role, &one_time)).await
-}
-
-pub(crate) async fn edit_administrator(call: Call) -> Reply {
-    let admin_ref = call.reference(AdminRef::parse, ResourceKind::Administrator)?;
-    let AdministratorEditBody { edit } = call.body().await?;
-    call.write::<AdministratorJson, _>(move |cx| administrators::edit_administrator(cx, admin_ref, edit)).await
 }
 
 pub(crate) async fn reset_administrator(call: Call) -> Reply {

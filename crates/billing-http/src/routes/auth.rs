@@ -23,10 +23,9 @@ use crate::context::RequestContext;
 use crate::metrics::LogInKind;
 use crate::respond::HttpReply;
 use crate::state::{HttpState, state_of};
-use billing_api::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
+use billing_api::dto::keys::{GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use billing_api::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use billing_api::problem::Problem;
-use billing_api::query::lists::KeyListParams;
 
 pub(crate) async fn log_in(request: HttpRequest, session: Session, UnauthenticatedBody(body): UnauthenticatedBody) -> HttpReply {
     let log_in = LogInBody::read_log_in(&body).map_err(Problem::from)?;
@@ -189,20 +188,10 @@ pub(crate) async fn generate_key(call: Call) -> Reply {
     call.sealed_for(session).write::<GeneratedKeyJson, _>(move |cx| keys::generate_key(cx, wanted.clone())).await
 }
 
-pub(crate) async fn list_keys(call: Call) -> Reply {
-    let list = call.query.read::<KeyListParams>()?.request();
-    call.list_updated::<ApiKeyJson, _>(list.page, move |cx| keys::list_keys(cx, &list)).await
-}
-
 pub(crate) async fn rotate_key(call: Call) -> Reply {
     let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
     let KeyRotationBody { overlap_hours, expires_at } = call.body().await?;
     let rotation = Rotation { overlap_hours, expires_at };
     let session = session::shown(&call.request)?;
     call.sealed_for(session).write::<RotatedKeyJson, _>(move |cx| keys::rotate_key(cx, api_key_ref, rotation)).await
-}
-
-pub(crate) async fn delete_key(call: Call) -> Reply {
-    let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
-    call.delete(move |cx| keys::delete_key(cx, api_key_ref)).await
 }

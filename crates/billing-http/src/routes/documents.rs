@@ -12,18 +12,10 @@ use billing_domain::refs::DocumentRef;
 use crate::call::{Call, Reply};
 use crate::preference;
 use crate::respond::respond;
-use billing_api::dto::billing::IssueBody;
-use billing_api::dto::document_summary::DocumentSummaryJson;
-use billing_api::dto::documents::DocumentJson;
 use billing_api::media_type::{PDF, XML};
 use billing_api::problem::Problem;
-use billing_api::query::documents::{DocumentListRequest, DocumentParams};
+use billing_api::query::documents::DocumentListRequest;
 use billing_api::query::lists::EInvoiceParams;
-
-pub(crate) async fn get_document(call: Call) -> Reply {
-    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    call.read::<DocumentJson, _>(move |cx| documents::get_document(cx, document_ref)).await
-}
 
 pub(crate) async fn get_document_pdf(call: Call) -> Reply {
     let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
@@ -98,25 +90,4 @@ pub(crate) async fn list_documents(call: Call) -> Reply {
         None => Ok(DocumentList::empty(part.with_sums)),
     });
     Ok(respond(call.query.answer_documents(part, page, &found.await?)))
-}
-
-pub(crate) async fn summarize_documents(call: Call) -> Reply {
-    let params: DocumentParams = call.query.read()?;
-    let wanted = params.query();
-    call.read_all::<DocumentSummaryJson, _>(move |cx| match &wanted {
-        Some(wanted) => documents::summarize_documents(cx, wanted),
-        None => Ok(Vec::new()),
-    })
-    .await
-}
-
-pub(crate) async fn issue_document(call: Call) -> Reply {
-    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    let IssueBody { trust_clock } = call.body().await?;
-    call.write::<DocumentJson, _>(move |cx| documents::issue_document(cx, document_ref, trust_clock)).await
-}
-
-pub(crate) async fn void_document(call: Call) -> Reply {
-    let document_ref = call.reference(DocumentRef::parse, ResourceKind::Document)?;
-    call.write::<DocumentJson, _>(move |cx| documents::void_document(cx, document_ref)).await
 }

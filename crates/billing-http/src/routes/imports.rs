@@ -4,16 +4,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
-use billing_application::names::NameRequest;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, FileEvent, FileImportOptions, FileLine, ImportSummary, NewUsageEvent, RecordChunk,
     RejectedLine, UNDONE_PER_TRANSACTION, UndoResult, UndoStep, import_file, record_usage,
 };
-use billing_application::{Transactions, carry_out_in_parts, names};
+use billing_application::{Transactions, carry_out_in_parts};
 use billing_domain::access::Principal;
 use billing_domain::idempotency::StoredResponse;
-use billing_domain::imports::{ImportRecord, ImportedFileFacts};
-use billing_domain::page::Page;
+use billing_domain::imports::ImportedFileFacts;
 use billing_domain::refs::ImportRef;
 use billing_domain::violation::Violations;
 use billing_import::{FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
@@ -25,10 +23,10 @@ use crate::call::{Call, Reply};
 use crate::refused;
 use crate::respond::HttpReply;
 use crate::state::HttpState;
-use billing_api::dto::imports::{ImportJson, ImportRejects, ImportResponse, ImportResultJson, UndoResultJson, import_answer};
+use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson, import_answer};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
-use billing_api::query::imports::{ImportListParams, ImportOptions, ImportParams};
+use billing_api::query::imports::{ImportOptions, ImportParams};
 use billing_api::stored_response::Success;
 
 /// Time reserved for the response at the end of a request.
@@ -75,34 +73,6 @@ pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
     });
     let reply = taken.await?;
     stop.get().cloned().map_or(Ok(reply), Err)
-}
-
-pub(crate) async fn list_imports(call: Call) -> Reply {
-    let params: ImportListParams = call.query.read()?;
-    let (filter, by, page) = (params.filter(), params.order.by, params.page.0.in_direction(params.order.direction()));
-    call.list_updated::<ImportJson, ImportResponse>(page, move |cx| {
-        let found = usage::list_imports(cx, &filter, by, page)?;
-        let found = Page { total: found.total, items: found.items.into_iter().map(|import| (import, None)).collect() };
-        names::name_page(cx, found, |(import, _), names| add_actors(import, names))
-    })
-    .await
-}
-
-/// Requests the names of the authors of an import and of its undo.
-fn add_actors(import: &ImportRecord, names: &mut NameRequest) {
-    names.add_actor(import.author);
-    if let Some(undone) = &import.undone {
-        names.add_actor(undone.author);
-    }
-}
-
-pub(crate) async fn get_import(call: Call) -> Reply {
-    let import_ref = call.reference(ImportRef::parse, ResourceKind::Import)?;
-    call.read::<ImportJson, ImportResponse>(move |cx| {
-        let found = usage::get_import(cx, import_ref)?;
-        names::name_one(cx, (found.import, Some(found.left)), |(import, _), names| add_actors(import, names))
-    })
-    .await
 }
 
 pub(crate) async fn undo_import(call: Call) -> Reply {

@@ -2,10 +2,9 @@
 
 use actix_web::HttpResponse;
 use billing_application::Services;
-use billing_application::error::{ResourceKind, UseCaseResult};
+use billing_application::error::UseCaseResult;
 use billing_application::own_account;
 use billing_domain::access::Principal;
-use billing_domain::refs::SessionRef;
 
 use crate::auth::{address, session};
 use crate::call::{Call, Reply};
@@ -62,11 +61,6 @@ pub(crate) async fn remove_second_factor(call: Call) -> Reply {
 pub(crate) async fn list_sessions(call: Call) -> Reply {
     let session = session::shown(&call.request)?;
     call.read_all::<OwnSessionJson, _>(move |cx| own_account::list_sessions(cx, &session)).await
-}
-
-pub(crate) async fn end_session(call: Call) -> Reply {
-    let session_ref = call.reference(SessionRef::parse, ResourceKind::Session)?;
-    call.delete(move |cx| own_account::end_session(cx, session_ref)).await
 }
 
 pub(crate) async fn end_other_sessions(call: Call) -> Reply {

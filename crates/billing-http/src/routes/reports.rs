@@ -20,26 +20,14 @@ use crate::call::{Call, Reply};
 use crate::pipe::{PipeReader, PipeTimeouts, PipeWatch, PipeWriter, pipe};
 use crate::preference;
 use billing_api::dto::document_table;
-use billing_api::dto::summary::SummaryLineJson;
 use billing_api::problem::Problem;
-use billing_api::query::usage::{ReportParams, SummaryParams};
+use billing_api::query::usage::ReportParams;
 
 /// Maximum wait for a client that does not read, and maximum total time of a report.
 pub(crate) const PATIENCE: PipeTimeouts = PipeTimeouts { stalled: Duration::from_secs(30), total: Duration::from_secs(15 * 60) };
 /// Maximum wait for a report's first bytes. Errors until then still produce an error response. Must be less than the
 /// request timeout.
 pub(crate) const FIRST_BYTES: Duration = Duration::from_secs(20);
-
-pub(crate) async fn summarize_usage(call: Call) -> Reply {
-    let params: SummaryParams = call.query.read()?;
-    let (intervals, group_by) = (params.intervals(), params.group_by);
-    let wanted = params.events.query();
-    let lines = call.scan(move |cx| match &wanted {
-        Some(wanted) => usage::summarize_usage(cx, wanted, intervals, group_by),
-        None => Ok(Vec::new()),
-    });
-    Ok(HttpResponse::Ok().json(lines.await?.iter().map(SummaryLineJson::from).collect::<Vec<_>>()))
-}
 
 pub(crate) async fn report_usage(call: Call) -> Reply {
     let params: ReportParams = call.query.read()?;

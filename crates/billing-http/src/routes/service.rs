@@ -5,17 +5,15 @@ use std::time::Duration;
 use actix_web::http::header::{ContentType, VARY};
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse};
-use billing_application::{billing_run, verify, webhooks};
+use billing_application::{billing_run, webhooks};
 use billing_domain::report::NumbersAs;
 
 use crate::blocking::blocking;
-use crate::call::{Call, Reply};
 use crate::metrics::MetricsFormat;
 use crate::respond::{HttpProblem, HttpReply};
 use crate::state::HttpState;
 use crate::static_text::StaticText;
 use billing_api::dto::health::{HealthJson, NodeJson};
-use billing_api::dto::verification::VerificationJson;
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 use billing_api::query::lists::OpenApiParams;
@@ -44,10 +42,6 @@ pub(crate) async fn openapi(request: HttpRequest, description: Data<Description>
     let mut response = HttpResponse::Ok();
     response.content_type(ContentType::json());
     Ok((description.json)(numbers).respond(&request, response))
-}
-
-pub(crate) async fn last_verification(call: Call) -> Reply {
-    call.read::<VerificationJson, _>(verify::last_verification).await
 }
 
 /// Returns the metrics, unless they have an address of their own.

@@ -5,10 +5,8 @@ use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::usage::{
     self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent,
 };
-use billing_application::{Cx, idempotency, names};
-use billing_domain::audit::AuditedKind;
+use billing_application::{Cx, idempotency};
 use billing_domain::idempotency::StoredResponse;
-use billing_domain::page::Page;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
@@ -16,14 +14,12 @@ use billing_json::hash_of_event;
 
 use crate::call::{Call, REPLAYED, Reply};
 use crate::ingest::answer_of;
-use crate::respond::{respond, respond_stored};
+use crate::respond::respond_stored;
 use billing_api::dto::event_reader::DirectEvent;
-use billing_api::dto::events::{EventBody, EventJson, EventRevisionJson, EventUpdateBody, event_answer, formatted_answer};
+use billing_api::dto::events::{EventBody, EventJson, EventUpdateBody, event_answer, formatted_answer};
 use billing_api::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
-use billing_api::dto::refused::RefusedUsageJson;
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
-use billing_api::query::usage::{EventListParams, RefusedParams};
 use billing_api::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
@@ -72,30 +68,6 @@ async fn preview(call: &Call, event: NewUsageEvent, told: ErrorMapping) -> Reply
     call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(told))).await
 }
 
-pub(crate) async fn list_events(call: Call) -> Reply {
-    let params: EventListParams = call.query.read()?;
-    let (order, page) = (params.order, params.page.0.in_direction(params.order.direction()));
-    let wanted = params.query();
-    let found = call.scan(move |cx| match &wanted {
-        Some(wanted) => usage::list_events(cx, wanted, order.by, page),
-        None => Ok(Page::empty()),
-    });
-    Ok(respond(call.query.answer_updated::<_, EventJson>(page, &found.await?)))
-}
-
-pub(crate) async fn list_refused_usage(call: Call) -> Reply {
-    let params: RefusedParams = call.query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
-    call.list::<RefusedUsageJson, _>(page, move |cx| {
-        let found = usage::list_refused_usage(cx, &filter, page)?;
-        names::name_page(cx, found, |(key, _), names| {
-            names.add(AuditedKind::Customer, &key.customer_ref);
-            names.add(AuditedKind::UsageProduct, &key.usage_product_ref);
-        })
-    })
-    .await
-}
-
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {
     record_formatted(&call).await.inspect_err(|problem| {
         if !call.is_dry_run {
@@ -127,11 +99,6 @@ async fn repeated(call: &Call) -> Result<Option<HttpResponse>, Problem> {
     let Some(request) = call.keyed_by_body() else { return Ok(None) };
     let kept = call.run(move |services, principal| idempotency::find_stored_response(services, principal, &request)).await?;
     kept.map(|answer| respond_stored(answer, Some(REPLAYED))).transpose()
-}
-
-pub(crate) async fn get_event(call: Call) -> Reply {
-    let event_ref = call.reference(EventRef::parse, ResourceKind::Event)?;
-    call.read::<EventJson, _>(move |cx| usage::get_event(cx, event_ref)).await
 }
 
 pub(crate) async fn update_event(call: Call) -> Reply {
@@ -182,9 +149,4 @@ fn changed_answer(changed: &ChangeOutcome) -> StoredResponse {
         ChangeOutcome::Updated(view) => Success::json(written(&EventJson::from(&**view))).kept(),
         ChangeOutcome::Deleted => Success::nothing().kept(),
     }
-}
-
-pub(crate) async fn get_event_history(call: Call) -> Reply {
-    let event_ref = call.reference(EventRef::parse, ResourceKind::Event)?;
-    call.read_all::<EventRevisionJson, _>(move |cx| usage::event_history(cx, event_ref)).await
 }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use billing_application::Request;
 use billing_application::error::ResourceKind;
 use billing_application::webhooks::{self, TestPreparation};
-use billing_application::{Request, names};
 use billing_domain::access::Actor;
-use billing_domain::notification::Subject;
-use billing_domain::page::Page;
 use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryAttempt;
 use tokio::sync::oneshot;
@@ -16,25 +14,16 @@ use crate::auth::session;
 use crate::call::{Call, REPLAYED, Reply};
 use crate::respond::respond_stored;
 use billing_api::dto::webhooks::{
-    CreatedWebhookEndpointJson, ReplayBody, ReplayResultJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson,
-    WebhookDeliveryJson, WebhookEndpointBody, WebhookEndpointEditBody, WebhookEndpointJson,
+    CreatedWebhookEndpointJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson, WebhookEndpointBody,
 };
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
-use billing_api::query::lists::ListParams;
-use billing_api::query::webhooks::DeliveryParams;
 use billing_api::stored_response::Success;
 
 pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
     let WebhookEndpointBody { profile } = call.body().await?;
     let call = sealed(call).await?;
     call.write::<CreatedWebhookEndpointJson, _>(move |cx| webhooks::create_endpoint(cx, profile.clone())).await
-}
-
-pub(crate) async fn edit_webhook_endpoint(call: Call) -> Reply {
-    let endpoint_ref = endpoint_ref(&call)?;
-    let changes = call.read_value(move |body| WebhookEndpointEditBody::read(body, endpoint_ref)).await?;
-    call.write::<WebhookEndpointJson, _>(move |cx| webhooks::edit_endpoint(cx, endpoint_ref, &changes)).await
 }
 
 pub(crate) async fn rotate_webhook_secret(call: Call) -> Reply {
@@ -71,43 +60,6 @@ pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
     let reply = reply.await;
     drop(permit);
     reply
-}
-
-pub(crate) async fn replay_webhook_deliveries(call: Call) -> Reply {
-    let endpoint_ref = endpoint_ref(&call)?;
-    let request = call.body::<ReplayBody>().await?.request();
-    call.write::<ReplayResultJson, _>(move |cx| webhooks::replay_deliveries(cx, endpoint_ref, &request)).await
-}
-
-pub(crate) async fn delete_webhook_endpoint(call: Call) -> Reply {
-    let endpoint_ref = endpoint_ref(&call)?;
-    call.delete(move |cx| webhooks::delete_endpoint(cx, endpoint_ref)).await
-}
-
-pub(crate) async fn list_webhook_endpoints(call: Call) -> Reply {
-    let list = call.query.read::<ListParams>()?.request();
-    call.list_updated::<WebhookEndpointJson, _>(list.page, move |cx| webhooks::list_endpoints(cx, &list)).await
-}
-
-pub(crate) async fn get_webhook_endpoint(call: Call) -> Reply {
-    let endpoint_ref = endpoint_ref(&call)?;
-    call.read::<WebhookEndpointJson, _>(move |cx| webhooks::get_endpoint(cx, endpoint_ref)).await
-}
-
-pub(crate) async fn list_webhook_deliveries(call: Call) -> Reply {
-    let params: DeliveryParams = call.query.read()?;
-    let (filter, page) = (params.filter(), params.page.0);
-    call.list::<WebhookDeliveryJson, _>(page, move |cx| match &filter {
-        Some(filter) => {
-            let found = webhooks::list_deliveries(cx, filter, page)?;
-            names::name_page(cx, found, |listed, names| {
-                names.add_subject(listed.subject);
-                names.add_subject(Subject::Endpoint(listed.delivery.endpoint_ref));
-            })
-        }
-        None => Ok(Page::empty()),
-    })
-    .await
 }
 
 fn endpoint_ref(call: &Call) -> Result<EndpointRef, Problem> {
