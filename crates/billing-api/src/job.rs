@@ -5,9 +5,10 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use billing_application::Cx;
 use billing_application::documents::SourceRef;
-use billing_application::error::{ResourceKind, UseCaseResult};
+use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
+use billing_application::{Cx, Services};
+use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
@@ -53,6 +54,8 @@ pub struct Received<'r> {
     pub query: &'r Query,
     /// The JSON body, if one was sent.
     pub body: Option<&'r Value>,
+    /// The secret of the session that sent the request, if one did.
+    pub session: Option<&'r str>,
 }
 
 /// A request to an operation. A use case may run several times with it.
@@ -65,6 +68,17 @@ pub struct Request<O: Operation> {
     pub body: <O::Body as RequestBody<O::Path>>::Read,
     /// The query as it was sent, for links to other pages.
     sent: Query,
+    session: Option<String>,
+}
+
+impl<O: Operation> Request<O> {
+    /// Returns the secret of the session that sent the request.
+    ///
+    /// # Errors
+    /// Returns an internal error without a session, which the permission of an operation for administrators rules out.
+    pub fn session(&self) -> UseCaseResult<&str> {
+        self.session.as_deref().ok_or(UseCaseError::InvariantViolation("an administrator without a session"))
+    }
 }
 
 /// A use case of an operation.
@@ -78,32 +92,36 @@ pub enum Way<O: Operation> {
     Scan(UseCaseOf<O>),
     /// Changes data, once per idempotency key, or shows the effects in a dry run.
     Write(UseCaseOf<O>),
-}
-
-/// The kind of a [`Way`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobKind {
-    /// See [`Way::Read`].
-    Read,
-    /// See [`Way::Scan`].
-    Scan,
-    /// See [`Way::Write`].
-    Write,
+    /// Works slowly between transactions of its own.
+    Services(fn(&Services, &Principal, &Request<O>) -> UseCaseResult<O::View>),
 }
 
 /// The result of an operation, whose type only the operation knows.
 pub type AnyView = Box<dyn Any + Send>;
 
-/// The use case of a job.
-pub type JobWork = Box<dyn FnMut(&mut Cx<'_>) -> UseCaseResult<AnyView> + Send>;
+/// A use case in one transaction, which may run several times.
+pub type TransactionWork = Box<dyn FnMut(&mut Cx<'_>) -> UseCaseResult<AnyView> + Send>;
+
+/// A use case with transactions of its own.
+pub type ServicesWork = Box<dyn FnOnce(&Services, &Principal) -> UseCaseResult<AnyView> + Send>;
+
+/// The use case of a job, and how it runs: see [`Way`].
+pub enum JobWork {
+    /// Reads.
+    Read(TransactionWork),
+    /// Reads, and may read all events.
+    Scan(TransactionWork),
+    /// Changes data.
+    Write(TransactionWork),
+    /// Works slowly between transactions of its own.
+    Services(ServicesWork),
+}
 
 /// Renders the result of a job.
 pub type JobRender = Box<dyn Fn(&AnyView) -> Success + Send>;
 
 /// A request that was read. A transport runs the use case and renders its result.
 pub struct Job {
-    /// How the use case runs.
-    pub kind: JobKind,
     /// The use case.
     pub work: JobWork,
     /// Renders the result.
@@ -118,16 +136,22 @@ pub fn open<O: Operation>(received: Received<'_>) -> Result<Job, Problem> {
     let path = O::Path::of_text(received.reference)?;
     let query = O::Query::of_query(received.query)?;
     let body = <O::Body as RequestBody<O::Path>>::read_body(received.body, &path)?;
-    let (kind, use_case) = match O::WAY {
-        Way::Read(use_case) => (JobKind::Read, use_case),
-        Way::Scan(use_case) => (JobKind::Scan, use_case),
-        Way::Write(use_case) => (JobKind::Write, use_case),
-    };
-    let request = Arc::new(Request::<O> { path, query, body, sent: received.query.clone() });
+    let session = received.session.map(str::to_owned);
+    let request = Arc::new(Request::<O> { path, query, body, sent: received.query.clone(), session });
     let of_work = Arc::clone(&request);
+    let in_transaction = |use_case: UseCaseOf<O>, request: Arc<Request<O>>| -> TransactionWork {
+        Box::new(move |cx| use_case(cx, &request).map(|view| Box::new(view) as AnyView))
+    };
+    let work = match O::WAY {
+        Way::Read(use_case) => JobWork::Read(in_transaction(use_case, of_work)),
+        Way::Scan(use_case) => JobWork::Scan(in_transaction(use_case, of_work)),
+        Way::Write(use_case) => JobWork::Write(in_transaction(use_case, of_work)),
+        Way::Services(use_case) => JobWork::Services(Box::new(move |services, principal| {
+            use_case(services, principal, &of_work).map(|view| Box::new(view) as AnyView)
+        })),
+    };
     Ok(Job {
-        kind,
-        work: Box::new(move |cx| use_case(cx, &of_work).map(|view| Box::new(view) as AnyView)),
+        work,
         render: Box::new(move |view| {
             let view = view.downcast_ref().expect("the view is of the same operation as the job");
             O::Answer::render(view, &request)

@@ -54,6 +54,10 @@ pub enum Flag {
     SumsAmounts,
     /// The body has the reference of an event.
     NamesEvent,
+    /// The response has a secret, so it is stored encrypted, and only the sender gets it again.
+    Seals,
+    /// The operation evaluates expressions of the caller.
+    Evaluates,
     /// The request brings one event, which the usage writer groups with others. The writer then also looks up the bearer
     /// token's key.
     Grouped,

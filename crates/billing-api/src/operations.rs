@@ -7,13 +7,16 @@ use billing_application::charges::{self, ChargeView};
 use billing_application::contracts::{self, ContractView};
 use billing_application::documents::{self, DocumentView, PaymentView, SourceRef};
 use billing_application::formats::{self, FormatView};
+use billing_application::keys::{self, GeneratedKey, RotatedKey};
 use billing_application::names::Named;
+use billing_application::own_account::{self, OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_application::usage::{self, EventRevision, EventView, SummaryLine};
-use billing_application::webhooks::{self, EndpointView, ReplayOutcome};
-use billing_application::{UseCase, administrators, keys, notifications, own_account, search, verify};
+use billing_application::webhooks::{self, CreatedEndpoint, EndpointView, ReplayOutcome, RotatedSecret};
+use billing_application::{UseCase, administrators, notifications, search, verify};
 use billing_domain::access::{Administrator, ApiKey};
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::einvoice::Missing;
+use billing_domain::format::MappedEvent;
 use billing_domain::notification::Notification;
 use billing_domain::page::Page;
 use billing_domain::party::bank::BankAccount;
@@ -126,7 +129,7 @@ macro_rules! or_empty {
 macro_rules! operation {
     ([] $($others:tt)*) => {};
     ([$operation:ident] [$($reference:ty)?] [$($params:ty)?] [$($body:ty)?] [$($answer:ty)?]
-     [$kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty]) => {
+     [$kind:ident |$($input:ident),+| $work:expr => $view:ty]) => {
         /// An operation of the table.
         pub struct $operation;
 
@@ -136,7 +139,7 @@ macro_rules! operation {
             type Body = or_unit!($($body)?);
             type View = $view;
             type Answer = or_empty!($($answer)?);
-            const WAY: Way<Self> = Way::$kind(|$cx, $it| $work);
+            const WAY: Way<Self> = Way::$kind(|$($input),+| $work);
         }
     };
 }
@@ -149,7 +152,7 @@ macro_rules! described {
         $(, at $reference:ty)?
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
-        $(, runs $kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty)?
+        $(, runs $kind:ident |$($input:ident),+| $work:expr => $view:ty)?
         $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
         $(, writes $text:literal $(| $text_or:literal)* : $text_means:literal)?
         $(, gone : $gone:literal)?
@@ -181,7 +184,7 @@ macro_rules! described {
 
         $($(operation! {
             [$($operation)?] [$($reference)?] [$($params)?] [$($body)?] [$($answer)?]
-            [$($kind |$cx, $it| $work => $view)?]
+            [$($kind |$($input),+| $work => $view)?]
         })+)+
     };
 }
@@ -225,10 +228,12 @@ macro_rules! each_operation {
                 /// Creates an API key.
                 ///
                 /// Only this response contains the password.
-                POST "/auth/keys/generate" Permission(GenerateKey) => auth::generate_key,
+                POST "/auth/keys/generate" Permission(GenerateKey) as GenerateKey generate_key,
                     takes Option<KeyBody>,
-                    answers GeneratedKeyJson: "The key and its password",
-                    conflicts secret_shown_once;
+                    runs Write |cx, it| keys::generate_key(cx, it.body.request.clone()) => GeneratedKey,
+                    answers Json<GeneratedKeyJson>: "The key and its password",
+                    conflicts secret_shown_once,
+                    is Seals;
 
                 /// Lists the organization's API keys in order of creation.
                 GET "/auth/keys/list" Permission(ListKeys) as ListKeys list_keys,
@@ -239,10 +244,13 @@ macro_rules! each_operation {
                 /// Rotates an API key: creates a successor with the same name and scopes.
                 ///
                 /// Both keys work until the overlap ends.
-                POST "/auth/keys/rotate/{api_key_ref}" Permission(RotateKey) => auth::rotate_key,
+                POST "/auth/keys/rotate/{api_key_ref}" Permission(RotateKey) as RotateKey rotate_key,
+                    at ApiKeyRef,
                     takes Option<KeyRotationBody>,
-                    answers RotatedKeyJson: "The successor with its password, and the expiry of the rotated key",
-                    conflicts key_expired key_rotated secret_shown_once;
+                    runs Write |cx, it| keys::rotate_key(cx, it.path, it.body.rotation()) => RotatedKey,
+                    answers Json<RotatedKeyJson>: "The successor with its password, and the expiry of the rotated key",
+                    conflicts key_expired key_rotated secret_shown_once,
+                    is Seals;
 
                 /// Deletes an API key and invalidates its tokens immediately.
                 DELETE "/auth/user/{api_key_ref}" Permission(DeleteKey) as DeleteKey delete_key,
@@ -253,25 +261,29 @@ macro_rules! each_operation {
 
             administrators {
                 /// Returns the current administrator and session.
-                GET "/auth/session" Permission(GetOwnSession) => own_account::get_session,
-                    answers OwnAccountJson: "The current administrator and session";
+                GET "/auth/session" Permission(GetOwnSession) as GetSession get_session,
+                    runs Read |cx, it| own_account::own_account(cx, it.session()?) => OwnAccount,
+                    answers Json<OwnAccountJson>: "The current administrator and session";
 
                 /// Confirms the caller's identity by the password.
                 ///
                 /// For 5 minutes, the session may then manage API keys and administrators and set up a second factor. A log-in confirms,
                 /// too.
-                POST "/auth/session/confirm" Permission(ConfirmIdentity) => own_account::confirm_identity,
+                POST "/auth/session/confirm" Permission(ConfirmIdentity) as ConfirmIdentity confirm_identity,
                     takes ConfirmationBody,
+                    runs Services |services, by, it| own_account::confirm_identity(services, by, it.session()?, &it.body.password) => (),
                     gone: "The identity is confirmed",
                     refuses wrong_password,
                     is ChecksSecret;
 
                 /// Lists the caller's own sessions, newest first.
-                GET "/auth/sessions/list" Permission(ListSessions) => own_account::list_sessions,
-                    answers List<OwnSessionJson>: "The active sessions";
+                GET "/auth/sessions/list" Permission(ListSessions) as ListSessions list_sessions,
+                    runs Read |cx, it| own_account::list_sessions(cx, it.session()?) => Vec<OwnSession>,
+                    answers Each<OwnSessionJson>: "The active sessions";
 
                 /// Ends all of the caller's sessions except the current one.
-                DELETE "/auth/sessions/others" Permission(EndSessions) => own_account::end_other_sessions,
+                DELETE "/auth/sessions/others" Permission(EndSessions) as EndOtherSessions end_other_sessions,
+                    runs Write |cx, it| own_account::end_other_sessions(cx, it.session()?) => (),
                     gone: "The other sessions have ended";
 
                 /// Ends one of the caller's own sessions.
@@ -281,8 +293,9 @@ macro_rules! each_operation {
                     gone: "The session has ended";
 
                 /// Changes the caller's own password and ends the caller's other sessions.
-                POST "/auth/password" Permission(ChangePassword) => own_account::change_password,
+                POST "/auth/password" Permission(ChangePassword) as ChangePassword change_password,
                     takes PasswordChangeBody,
+                    runs Services |services, by, it| own_account::change_password(services, by, it.session()?, &it.body.password, &it.body.new_password) => (),
                     gone: "The password is changed",
                     conflicts account_changed,
                     refuses password_refused wrong_password,
@@ -292,23 +305,26 @@ macro_rules! each_operation {
                 ///
                 /// An authenticator app derives codes from the secret and the time (RFC 6238). The second factor takes effect
                 /// once a code is confirmed.
-                POST "/auth/second-factor/enroll" Permission(EnrollSecondFactor) => own_account::enroll_second_factor,
-                    answers SecondFactorEnrollmentJson: "The secret for an authenticator app",
+                POST "/auth/second-factor/enroll" Permission(EnrollSecondFactor) as EnrollSecondFactor enroll_second_factor,
+                    runs Services |services, by, _it| own_account::enroll_second_factor(services, by) => SecondFactorEnrollment,
+                    answers Json<SecondFactorEnrollmentJson>: "The secret for an authenticator app",
                     conflicts second_factor_on;
 
                 /// Activates the second factor and returns recovery codes.
                 ///
                 /// From now on log-ins require a code. Only this response contains the recovery codes.
-                POST "/auth/second-factor/confirm" Permission(ConfirmSecondFactor) => own_account::confirm_second_factor,
+                POST "/auth/second-factor/confirm" Permission(ConfirmSecondFactor) as ConfirmSecondFactor confirm_second_factor,
                     takes SecondFactorCodeBody,
-                    answers RecoveryCodesJson: "Recovery codes for a lost device",
+                    runs Services |services, by, it| own_account::confirm_second_factor(services, by, it.body.code.as_str()) => RecoveryCodes,
+                    answers Json<RecoveryCodesJson>: "Recovery codes for a lost device",
                     conflicts account_changed second_factor_not_enrolled second_factor_on,
                     refuses invalid_code,
                     is ChecksSecret;
 
                 /// Removes the second factor. Log-ins no longer require a code.
-                POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) => own_account::remove_second_factor,
+                POST "/auth/second-factor/remove" Permission(RemoveSecondFactor) as RemoveSecondFactor remove_second_factor,
                     takes SecondFactorRemovalBody,
+                    runs Services |services, by, it| own_account::remove_second_factor(services, by, &it.body.password, it.body.code.as_str()) => (),
                     gone: "The second factor is removed",
                     conflicts account_changed second_factor_locked second_factor_off,
                     refuses invalid_code wrong_password,
@@ -695,11 +711,12 @@ macro_rules! each_operation {
                     refuses format_error;
 
                 /// Tests a usage format or a mapping with an event and stores nothing.
-                POST "/api/usage/formats/test" Permission(TestFormat) => catalog::test_usage_format,
+                POST "/api/usage/formats/test" Permission(TestFormat) as TestUsageFormat test_usage_format,
                     takes FormatTestBody,
-                    answers FormatTestJson: "The converted event",
+                    runs Services |services, by, it| use_cases::test_format(services, by, &it.body) => MappedEvent,
+                    answers Json<FormatTestJson>: "The converted event",
                     refuses format_error unknown_format,
-                    is Question;
+                    is Question Evaluates;
 
                 /// Lists usage formats in order of creation, the built-in format first.
                 GET "/api/usage/formats/filter" Permission(ListFormats) as ListUsageFormats list_usage_formats,
@@ -975,11 +992,13 @@ macro_rules! each_operation {
                 ///
                 /// The endpoint receives notifications that are numbered from now on. Requests are signed as Standard Webhooks 1.0.0
                 /// describes. Only this response contains the secret.
-                POST "/api/webhooks/endpoints/" Permission(CreateWebhookEndpoint) => webhooks::create_webhook_endpoint,
+                POST "/api/webhooks/endpoints/" Permission(CreateWebhookEndpoint) as CreateWebhookEndpoint create_webhook_endpoint,
                     takes WebhookEndpointBody,
-                    answers CreatedWebhookEndpointJson: "The created endpoint and its secret",
+                    runs Write |cx, it| webhooks::create_endpoint(cx, it.body.profile.clone()) => CreatedEndpoint,
+                    answers Json<CreatedWebhookEndpointJson>: "The created endpoint and its secret",
                     conflicts secret_shown_once,
-                    refuses address_not_public invalid_url too_many_endpoints unknown_event_type;
+                    refuses address_not_public invalid_url too_many_endpoints unknown_event_type,
+                    is Seals;
 
                 /// Changes a webhook endpoint. Omitted fields stay unchanged; null clears a field.
                 ///
@@ -994,10 +1013,13 @@ macro_rules! each_operation {
                 /// Rotates the secret of a webhook endpoint.
                 ///
                 /// Until the overlap ends, requests have a signature by each secret, the newest first.
-                POST "/api/webhooks/endpoints/rotate/{endpoint_ref}" Permission(RotateWebhookSecret) => webhooks::rotate_webhook_secret,
+                POST "/api/webhooks/endpoints/rotate/{endpoint_ref}" Permission(RotateWebhookSecret) as RotateWebhookSecret rotate_webhook_secret,
+                    at EndpointRef,
                     takes Option<SecretRotationBody>,
-                    answers RotatedSecretJson: "The new secret, and the end of the overlap",
-                    conflicts rotation_in_progress secret_shown_once;
+                    runs Write |cx, it| webhooks::rotate_secret(cx, it.path, it.body.overlap_hours) => RotatedSecret,
+                    answers Json<RotatedSecretJson>: "The new secret, and the end of the overlap",
+                    conflicts rotation_in_progress secret_shown_once,
+                    is Seals;
 
                 /// Sends a test notification to a webhook endpoint, also to a disabled one, and returns the attempt.
                 ///

@@ -1,11 +1,13 @@
 //! Use cases of operations that take more than one function of the application.
 
 use billing_application::contracts::{self, ContractView};
-use billing_application::error::UseCaseResult;
+use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::names::{self, NameRequest, Named};
 use billing_application::webhooks;
-use billing_application::{Cx, run_history, usage};
+use billing_application::{Cx, Services, formats, run_history, usage};
+use billing_domain::access::Principal;
 use billing_domain::audit::AuditedKind;
+use billing_domain::format::MappedEvent;
 use billing_domain::imports::ImportRecord;
 use billing_domain::notification::Subject;
 use billing_domain::page::{ListSortKey, Page, PageRequest};
@@ -16,6 +18,7 @@ use crate::dto::billing::BillingRunResponse;
 use crate::dto::contract_changes::{AmendmentOptions, AmendmentOutcome};
 use crate::dto::contract_view::CreatedContract;
 use crate::dto::contracts::ContractEditBody;
+use crate::dto::formats::FormatTestBody;
 use crate::dto::imports::ImportResponse;
 use crate::dto::refused::Refused;
 
@@ -27,6 +30,13 @@ pub fn found<Q, T>(query: Option<Q>, find: impl FnOnce(&Q) -> UseCaseResult<Page
 /// Does the same as [`found`] for a list without pages.
 pub fn all_found<Q, T>(query: Option<Q>, find: impl FnOnce(&Q) -> UseCaseResult<Vec<T>>) -> UseCaseResult<Vec<T>> {
     query.map_or_else(|| Ok(Vec::new()), |query| find(&query))
+}
+
+/// Converts an event with a format or a mapping and stores nothing.
+pub fn test_format(services: &Services, principal: &Principal, body: &FormatTestBody) -> UseCaseResult<MappedEvent> {
+    let incomplete = UseCaseError::InvariantViolation("a test without a format and a mapping");
+    let (tested, event) = body.clone().tested().ok_or(incomplete)?;
+    formats::test_format(services, principal, &tested, &event)
 }
 
 /// Creates a contract and returns its reference.

@@ -9,8 +9,9 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
+use billing_application::webhooks;
 use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
-use billing_domain::access::Principal;
+use billing_domain::access::{Actor, Principal};
 use billing_domain::idempotency::{BodyHash, IdempotentResponse, ScopedIdempotencyKey};
 use billing_domain::refs::OrganizationId;
 use billing_domain::violation::Violations;
@@ -19,6 +20,7 @@ use billing_json::hash;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::body::{self, OptionalBody, ParsedBody};
 use crate::context::RequestContext;
@@ -30,7 +32,8 @@ use billing_api::dto::declare::{self, Fieldset};
 use billing_api::dto::effects::EffectsJson;
 use billing_api::dto::event_reader::{self, DirectEvent};
 use billing_api::dto::wire::written;
-use billing_api::job::{AnyView, Job, JobKind, JobRender, JobWork, Received};
+use billing_api::job::{AnyView, Job, JobRender, JobWork, Received, ServicesWork, TransactionWork};
+use billing_api::operation::{Flag, OperationSpec};
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 use billing_api::stored_response::Success;
@@ -183,20 +186,73 @@ impl Call {
     }
 
     /// Reads the request to a job, runs its use case and renders the result.
-    pub(crate) async fn run_job(self, open: OpenJob) -> Reply {
+    pub(crate) async fn run_job(self, operation: &'static OperationSpec, open: OpenJob) -> Reply {
         let (reference, query, body) = (self.reference.clone(), self.query.clone(), self.body.clone());
-        let read = move || open(Received { reference: &reference, query: &query, body: body.as_ref().map(ParsedBody::value) });
-        let Job { kind, work, render } = self.parse(self.body.as_ref().map_or(0, ParsedBody::bytes), read).await?;
-        match kind {
-            JobKind::Read => Ok(respond(render(&self.look_up(work).await?))),
-            JobKind::Scan => Ok(respond(render(&self.scan(work).await?))),
-            JobKind::Write => self.write_job(work, render).await,
+        let session = session::id(&self.request);
+        let read = move || {
+            let body = body.as_ref().map(ParsedBody::value);
+            open(Received { reference: &reference, query: &query, body, session: session.as_deref() })
+        };
+        let Job { work, render } = self.parse(self.body.as_ref().map_or(0, ParsedBody::bytes), read).await?;
+        match work {
+            JobWork::Read(work) => Ok(respond(render(&self.look_up(work).await?))),
+            JobWork::Scan(work) => Ok(respond(render(&self.scan(work).await?))),
+            JobWork::Write(work) if operation.is(Flag::Seals) => self.sealed().await?.write_job(work, render).await,
+            JobWork::Write(work) => self.write_job(work, render).await,
+            JobWork::Services(work) => {
+                let done = if operation.is(Flag::ChecksSecret) {
+                    self.run_within_limits(work).await?
+                } else if operation.is(Flag::Evaluates) {
+                    self.evaluate(work).await?
+                } else {
+                    self.run(work).await?
+                };
+                Ok(respond(render(&done)))
+            }
         }
+    }
+
+    /// Checks a password or code within the log-in rate limits, so that a person at an unattended browser cannot guess it.
+    async fn run_within_limits(&self, work: ServicesWork) -> Result<AnyView, Problem> {
+        let (state, name) = (&self.state, format!("own {}", self.principal()?.actor()));
+        let attempt = state.log_ins().in_session(address::client(&self.request, &state.settings().trusted_proxies), &name);
+        let turn = state.log_ins().permit_hash(attempt).await?;
+        let done = self.run(move |services, principal| {
+            let done = work(services, principal);
+            // The hashing thread releases the permit, because the request may have been abandoned.
+            drop(turn);
+            done
+        });
+        done.await.inspect_err(|problem| state.log_ins().failed(attempt, problem))
+    }
+
+    /// Evaluates expressions of the caller. Concurrency is limited.
+    async fn evaluate(&self, work: ServicesWork) -> Result<AnyView, Problem> {
+        let permit = self.state.permit_trial(self.principal()?.organization()).await?;
+        self.run(move |services, principal| {
+            // The evaluating thread releases the permit, even if the request was abandoned.
+            let _permit = permit;
+            work(services, principal)
+        })
+        .await
+    }
+
+    /// Encrypts the stored response of a request with an idempotency key, because it has a secret. Only the session or the API key
+    /// that sent the request gets the response again.
+    async fn sealed(self) -> Result<Self, Problem> {
+        if self.key.is_none() {
+            return Ok(self);
+        }
+        let secret = match self.principal()?.actor() {
+            Actor::ApiKey(key) => self.run(move |services, _| webhooks::response_secret(services, key)).await?,
+            Actor::Admin(_) | Actor::Service => session::shown(&self.request)?,
+        };
+        Ok(self.sealed_for(secret))
     }
 
     /// Runs a use case that changes data, at most once per idempotency key. In a dry run, returns the effects. The use case may
     /// run again after a conflict with other transactions.
-    async fn write_job(self, mut work: JobWork, render: JobRender) -> Reply {
+    async fn write_job(self, mut work: TransactionWork, render: JobRender) -> Reply {
         if self.is_dry_run {
             return self.effects(Box::new(move |cx| work(cx).map(drop))).await;
         }
@@ -234,34 +290,6 @@ impl Call {
             })
         })
         .await
-    }
-
-    /// Runs a use case that changes data and returns nothing. In a dry run, returns the effects.
-    pub(crate) async fn delete(self, mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<()> + Send + 'static) -> Reply {
-        if self.is_dry_run {
-            return self.effects(Box::new(work)).await;
-        }
-        let use_case = self.use_case;
-        self.run_in_turn(move |services, principal| run(services, principal, use_case, &mut work)).await?;
-        Ok(HttpResponse::NoContent().finish())
-    }
-
-    /// Runs a use case that only reads, and returns its result as JSON.
-    pub(crate) async fn read<J, T>(self, work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> + Send + 'static) -> Reply
-    where
-        T: Send + 'static,
-        J: for<'t> From<&'t T> + Serialize,
-    {
-        Ok(HttpResponse::Ok().json(J::from(&self.look_up(work).await?)))
-    }
-
-    /// Runs a use case that only reads, and returns a JSON array.
-    pub(crate) async fn read_all<J, T>(self, work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<Vec<T>> + Send + 'static) -> Reply
-    where
-        T: Send + 'static,
-        J: for<'t> From<&'t T> + Serialize,
-    {
-        Ok(HttpResponse::Ok().json(self.look_up(work).await?.iter().map(J::from).collect::<Vec<_>>()))
     }
 
     /// Runs a use case that only reads.

@@ -12,8 +12,7 @@ use crate::body::ParsedBody;
 use crate::call::{BoxedReply, Call, OpenJob, Reply};
 use crate::respond::HttpProblem;
 use crate::routes::{
-    administrators, audit, auth, batches, billing, catalog, documents, dry_run, imports, money, own_account, reports, service,
-    usage, webhooks,
+    administrators, audit, auth, batches, billing, catalog, documents, dry_run, imports, money, reports, service, usage, webhooks,
 };
 
 /// The function that answers requests to an operation.
@@ -45,7 +44,7 @@ macro_rules! handlers {
         $(, at $reference:ty)?
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
-        $(, runs $kind:ident |$cx:ident, $it:ident| $work:expr => $view:ty)?
+        $(, runs $kind:ident |$($input:ident),+| $work:expr => $view:ty)?
         $(, answers $answer:ty $(| $answer_or:literal)* : $means:literal)?
         $(, writes $text:literal $(| $text_or:literal)* : $text_means:literal)?
         $(, gone : $gone:literal)?
@@ -72,19 +71,19 @@ fn handler_of(operation: &OperationSpec) -> Result<&'static Handler, Problem> {
 ///
 /// # Errors
 /// Returns the operation's refusal, or a violation if a required body is missing.
-pub(crate) async fn answer(operation: &OperationSpec, call: Call, reference: String, body: Option<ParsedBody>) -> Reply {
+pub(crate) async fn answer(operation: &'static OperationSpec, call: Call, reference: String, body: Option<ParsedBody>) -> Reply {
     if body.is_none() && operation.takes.as_ref().is_some_and(|takes| takes.required) {
         return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
     }
     match handler_of(operation)? {
-        Handler::Job(open) => call.with(operation.use_case()?, reference, body).run_job(*open).await,
+        Handler::Job(open) => call.with(operation.use_case()?, reference, body).run_job(operation, *open).await,
         Handler::Call(handler) => handler(call.with(operation.use_case()?, reference, body)).await,
         Handler::Route(_) => Err(Problem::internal()),
     }
 }
 
 /// Returns the route that answers HTTP requests to an operation.
-pub(crate) fn route(operation: &OperationSpec) -> Route {
+pub(crate) fn route(operation: &'static OperationSpec) -> Route {
     let takes = operation.takes.as_ref().map(|takes| takes.required);
     let brings_event = operation.is(Flag::Grouped);
     match handler_of(operation) {
@@ -93,7 +92,7 @@ pub(crate) fn route(operation: &OperationSpec) -> Route {
                 Some(is_required) => call.read_body(payload, is_required).await?,
                 None => call,
             };
-            call.run_job(*open).await.map_err(HttpProblem)
+            call.run_job(operation, *open).await.map_err(HttpProblem)
         }),
         Ok(Handler::Call(handler)) => web::to(move |call: Call, payload: web::Payload| async move {
             let call = match takes {

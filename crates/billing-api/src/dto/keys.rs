@@ -1,6 +1,6 @@
 //! API keys. Only the response that creates a password contains it; `Debug` never does.
 
-use billing_application::keys::{GeneratedKey, KeyRequest, RotatedKey};
+use billing_application::keys::{GeneratedKey, KeyRequest, RotatedKey, Rotation};
 use billing_domain::access::{ApiKey, DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, Scope, Scopes};
 use billing_domain::calendar::Timestamp;
 use billing_domain::text::OneLine;
@@ -40,6 +40,13 @@ body! {
         overlap_hours: OverlapHours = DEFAULT_OVERLAP_HOURS,
         /// Expiry time of the successor. By default, its lifetime equals the old key's.
         expires_at: Option<Timestamp>,
+    }
+}
+
+impl KeyRotationBody {
+    /// Returns the rotation.
+    pub const fn rotation(&self) -> Rotation {
+        Rotation { overlap_hours: self.overlap_hours, expires_at: self.expires_at }
     }
 }
 

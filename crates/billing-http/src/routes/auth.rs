@@ -6,10 +6,7 @@ use actix_session::Session;
 use actix_web::http::header::USER_AGENT;
 use actix_web::{HttpRequest, HttpResponse};
 use billing_application::access::{self, AdministratorLogIn, LogInName, OpenedSession};
-use billing_application::error::ResourceKind;
-use billing_application::keys::{self, Rotation};
 use billing_domain::access::RequestId;
-use billing_domain::refs::ApiKeyRef;
 use billing_domain::text::OneLine;
 use tracing::Instrument as _;
 
@@ -18,12 +15,11 @@ use crate::auth::gate::Attempt;
 use crate::auth::{address, session};
 use crate::blocking::blocking;
 use crate::body::UnauthenticatedBody;
-use crate::call::{Call, Reply};
+use crate::call::Reply;
 use crate::context::RequestContext;
 use crate::metrics::LogInKind;
 use crate::respond::HttpReply;
 use crate::state::{HttpState, state_of};
-use billing_api::dto::keys::{GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use billing_api::dto::log_in::{AdminSessionJson, LogIn, LogInBody};
 use billing_api::problem::Problem;
 
@@ -180,18 +176,4 @@ pub(crate) async fn log_out(request: HttpRequest, session: Session) -> HttpReply
         PresentedCredential::Nothing | PresentedCredential::Unreadable => {}
     }
     Ok(HttpResponse::NoContent().finish())
-}
-
-pub(crate) async fn generate_key(call: Call) -> Reply {
-    let KeyBody { request: wanted } = call.body().await?;
-    let session = session::shown(&call.request)?;
-    call.sealed_for(session).write::<GeneratedKeyJson, _>(move |cx| keys::generate_key(cx, wanted.clone())).await
-}
-
-pub(crate) async fn rotate_key(call: Call) -> Reply {
-    let api_key_ref = call.reference(ApiKeyRef::parse, ResourceKind::ApiKey)?;
-    let KeyRotationBody { overlap_hours, expires_at } = call.body().await?;
-    let rotation = Rotation { overlap_hours, expires_at };
-    let session = session::shown(&call.request)?;
-    call.sealed_for(session).write::<RotatedKeyJson, _>(move |cx| keys::rotate_key(cx, api_key_ref, rotation)).await
 }

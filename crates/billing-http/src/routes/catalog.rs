@@ -3,16 +3,14 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
+use billing_application::catalog;
 use billing_application::error::ResourceKind;
-use billing_application::{catalog, formats};
 use billing_domain::party::appearance::Logo;
 use billing_domain::refs::EntityRef;
 
 use crate::call::{Call, Reply};
 use billing_api::dto::entities::{EntityBody, EntityEditBody, EntityJson};
 use billing_api::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
-use billing_api::dto::formats::{FormatTestBody, FormatTestJson};
 use billing_api::problem::Problem;
 
 pub(crate) async fn create_entity(call: Call) -> Reply {
@@ -37,17 +35,6 @@ async fn check_logo(call: &Call, logo: Option<Logo>) -> Result<(), Problem> {
         Some(logo) => call.print(move |services, principal| catalog::check_logo(services, principal, &logo)).await,
         None => Ok(()),
     }
-}
-
-pub(crate) async fn test_usage_format(call: Call) -> Reply {
-    let (tested, event) = call.body::<FormatTestBody>().await?.tested().ok_or_else(Problem::internal)?;
-    let permit = call.state.permit_trial(call.principal()?.organization()).await?;
-    let mapped = call.run(move |services, principal| {
-        // The evaluating thread releases the permit, even if the request was abandoned.
-        let _permit = permit;
-        formats::test_format(services, principal, &tested, &event)
-    });
-    Ok(HttpResponse::Ok().json(FormatTestJson::from(&mapped.await?)))
 }
 
 pub(crate) async fn put_exchange_rate(call: Call) -> Reply {

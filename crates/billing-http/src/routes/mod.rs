@@ -11,7 +11,6 @@ pub(crate) mod documents;
 pub(crate) mod dry_run;
 pub(crate) mod imports;
 pub(crate) mod money;
-pub(crate) mod own_account;
 pub(crate) mod reports;
 pub(crate) mod service;
 pub(crate) mod usage;

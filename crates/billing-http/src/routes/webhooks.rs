@@ -5,33 +5,16 @@ use std::sync::Arc;
 use billing_application::Request;
 use billing_application::error::ResourceKind;
 use billing_application::webhooks::{self, TestPreparation};
-use billing_domain::access::Actor;
 use billing_domain::refs::EndpointRef;
 use billing_domain::webhook::DeliveryAttempt;
 use tokio::sync::oneshot;
 
-use crate::auth::session;
 use crate::call::{Call, REPLAYED, Reply};
 use crate::respond::respond_stored;
-use billing_api::dto::webhooks::{
-    CreatedWebhookEndpointJson, RotatedSecretJson, SecretRotationBody, WebhookAttemptJson, WebhookEndpointBody,
-};
+use billing_api::dto::webhooks::WebhookAttemptJson;
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
 use billing_api::stored_response::Success;
-
-pub(crate) async fn create_webhook_endpoint(call: Call) -> Reply {
-    let WebhookEndpointBody { profile } = call.body().await?;
-    let call = sealed(call).await?;
-    call.write::<CreatedWebhookEndpointJson, _>(move |cx| webhooks::create_endpoint(cx, profile.clone())).await
-}
-
-pub(crate) async fn rotate_webhook_secret(call: Call) -> Reply {
-    let endpoint_ref = endpoint_ref(&call)?;
-    let SecretRotationBody { overlap_hours } = call.body().await?;
-    let call = sealed(call).await?;
-    call.write::<RotatedSecretJson, _>(move |cx| webhooks::rotate_secret(cx, endpoint_ref, overlap_hours)).await
-}
 
 pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
     let endpoint_ref = endpoint_ref(&call)?;
@@ -64,17 +47,4 @@ pub(crate) async fn test_webhook_endpoint(call: Call) -> Reply {
 
 fn endpoint_ref(call: &Call) -> Result<EndpointRef, Problem> {
     call.reference(EndpointRef::parse, ResourceKind::Endpoint)
-}
-
-/// Encrypts the stored response of a request with an idempotency key, because it has a secret. Only the session or the API key
-/// that sent the request gets the response again.
-async fn sealed(call: Call) -> Result<Call, Problem> {
-    if call.key.is_none() {
-        return Ok(call);
-    }
-    let secret = match call.principal()?.actor() {
-        Actor::ApiKey(key) => call.run(move |services, _| webhooks::response_secret(services, key)).await?,
-        Actor::Admin(_) | Actor::Service => session::shown(&call.request)?,
-    };
-    Ok(call.sealed_for(secret))
 }
