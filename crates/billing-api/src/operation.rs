@@ -35,6 +35,38 @@ pub enum AuthRequirement {
     Permission(UseCase),
 }
 
+/// The HTTP method of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::upper_case_acronyms, reason = "methods are written so")]
+pub enum HttpMethod {
+    /// Reads.
+    GET,
+    /// Changes data, or takes an input that does not fit a URL.
+    POST,
+    /// Deletes.
+    DELETE,
+}
+
+impl HttpMethod {
+    /// Returns the method's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::GET => "GET",
+            Self::POST => "POST",
+            Self::DELETE => "DELETE",
+        }
+    }
+
+    /// Returns the method of a request.
+    pub const fn method(self) -> Method {
+        match self {
+            Self::GET => Method::GET,
+            Self::POST => Method::POST,
+            Self::DELETE => Method::DELETE,
+        }
+    }
+}
+
 /// What sets an operation apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
@@ -68,7 +100,7 @@ pub struct OperationSpec {
     /// OperationSpec id in the OpenAPI document.
     pub id: &'static str,
     /// HTTP method.
-    pub method: Method,
+    pub method: HttpMethod,
     /// Path with parameters in braces. A trailing slash makes no difference.
     pub path: &'static str,
     /// Required credential.
@@ -168,6 +200,12 @@ impl<const LIST: bool> JsonResponse for Free<LIST> {
     }
 }
 
+impl PartialEq for OperationSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
 impl fmt::Debug for OperationSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OperationSpec").field("id", &self.id).finish_non_exhaustive()
@@ -214,12 +252,12 @@ impl OperationSpec {
 
     /// Returns whether the operation changes state.
     pub fn changes_state(&self) -> bool {
-        self.method != Method::GET && !self.is(Flag::Question)
+        self.method != HttpMethod::GET && !self.is(Flag::Question)
     }
 
     /// Returns whether the operation accepts the `Idempotency-Key` header.
     pub fn takes_idempotency_key(&self) -> bool {
-        self.method == Method::POST
+        self.method == HttpMethod::POST
     }
 
     /// Returns whether the operation runs once per `Idempotency-Key` and repeats return the first response.

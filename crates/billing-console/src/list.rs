@@ -1,5 +1,6 @@
 //! Lists: table and pagination.
 
+use billing_api::operation::OperationSpec;
 use maud::{Markup, html};
 
 use crate::audit::{changes, is_identifier, sentence};
@@ -92,10 +93,10 @@ pub struct Listing {
     pub part: &'static str,
     /// Heading.
     pub title: &'static str,
-    /// Id of the operation that returns the list.
-    pub operation: &'static str,
-    /// Id of the operation that returns one element, if it exists.
-    pub read: Option<&'static str>,
+    /// The operation that returns the list.
+    pub operation: &'static OperationSpec,
+    /// The operation that returns one element, if it exists.
+    pub read: Option<&'static OperationSpec>,
     /// Columns in display order.
     pub columns: &'static [Column],
     /// Initial sort order, if it differs from the API's default.

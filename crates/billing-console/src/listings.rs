@@ -1,6 +1,12 @@
 //! The API lists that the console shows.
 
 use crate::list::{CellFormat, Column, Listing};
+use billing_api::operations::{
+    GetBankAccount, GetBillingRun, GetCharge, GetContract, GetCustomer, GetDocument, GetEntity, GetEvent, GetImport, GetPricing,
+    GetUsageFormat, GetUsageProduct, GetWebhookEndpoint, ListAuditEntries, ListBankAccounts, ListBillingRuns, ListCharges,
+    ListCustomers, ListDocuments, ListEntities, ListEvents, ListImports, ListPayments, ListPricings, ListRefusedUsage,
+    ListUsageFormats, ListUsageProducts, ListWebhookDeliveries, ListWebhookEndpoints, SearchContracts,
+};
 
 pub(crate) const fn column(label: &'static str, field: &'static str, shown: CellFormat) -> Column {
     Column { label, field, shown, leads: None, order: None, is_extra: false }
@@ -31,8 +37,8 @@ pub const ALL: &[&Listing] = &[
 pub const CUSTOMERS: Listing = Listing {
     part: "customers",
     title: "Customers",
-    operation: "list_customers",
-    read: Some("get_customer"),
+    operation: &ListCustomers::SPEC,
+    read: Some(&GetCustomer::SPEC),
     columns: &[
         column("Name", "name", CellFormat::Name).leading("customers", "customer_ref").by("name"),
         column("State", "state", CellFormat::State),
@@ -51,8 +57,8 @@ pub const CUSTOMERS: Listing = Listing {
 pub const CONTRACTS: Listing = Listing {
     part: "contracts",
     title: "Contracts",
-    operation: "search_contracts",
-    read: Some("get_contract"),
+    operation: &SearchContracts::SPEC,
+    read: Some(&GetContract::SPEC),
     columns: &[
         column("Number", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").by("created"),
         column("State", "state", CellFormat::State),
@@ -70,8 +76,8 @@ pub const CONTRACTS: Listing = Listing {
 pub const DOCUMENTS: Listing = Listing {
     part: "documents",
     title: "Documents",
-    operation: "list_documents",
-    read: Some("get_document"),
+    operation: &ListDocuments::SPEC,
+    read: Some(&GetDocument::SPEC),
     columns: &[
         column("Number", "document_number", CellFormat::Text).leading("documents", "document_ref").by("created"),
         column("Customer", "customer.customer_name", CellFormat::Name).leading("customers", "customer.customer_ref"),
@@ -112,8 +118,8 @@ pub(crate) const WHY: &[&str] = &["day", "count", "detail", "customer_ref", "usa
 pub const EVENTS: Listing = Listing {
     part: "events",
     title: "Usage events",
-    operation: "list_events",
-    read: Some("get_event"),
+    operation: &ListEvents::SPEC,
+    read: Some(&GetEvent::SPEC),
     columns: &[
         column("Time", "timestamp", CellFormat::Instant).leading("events", "event_ref").by("timestamp"),
         column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
@@ -132,7 +138,7 @@ pub const EVENTS: Listing = Listing {
 pub const PAYMENTS: Listing = Listing {
     part: "payments",
     title: "Payments",
-    operation: "list_payments",
+    operation: &ListPayments::SPEC,
     read: None,
     columns: &[
         column("Payment date", "paid_date", CellFormat::Day).by("paid_date"),
@@ -155,8 +161,8 @@ pub const PAYMENTS: Listing = Listing {
 pub const CHARGES: Listing = Listing {
     part: "charges",
     title: "Charges",
-    operation: "list_charges",
-    read: Some("get_charge"),
+    operation: &ListCharges::SPEC,
+    read: Some(&GetCharge::SPEC),
     columns: &[
         column("Date", "date", CellFormat::Day),
         column("Name", "name", CellFormat::Name).leading("charges", "charge_ref"),
@@ -176,8 +182,8 @@ pub const CHARGES: Listing = Listing {
 pub const PRICINGS: Listing = Listing {
     part: "pricings",
     title: "Pricings",
-    operation: "list_pricings",
-    read: Some("get_pricing"),
+    operation: &ListPricings::SPEC,
+    read: Some(&GetPricing::SPEC),
     columns: &[
         column("Name", "name", CellFormat::Name).leading("pricings", "product_pricing_ref"),
         column("Reference", "product_pricing_ref", CellFormat::Text),
@@ -193,8 +199,8 @@ pub const PRICINGS: Listing = Listing {
 pub const USAGE_PRODUCTS: Listing = Listing {
     part: "usage-products",
     title: "Usage products",
-    operation: "list_usage_products",
-    read: Some("get_usage_product"),
+    operation: &ListUsageProducts::SPEC,
+    read: Some(&GetUsageProduct::SPEC),
     columns: &[
         column("Name", "name", CellFormat::Name).leading("usage-products", "usage_product_ref"),
         column("Reference", "usage_product_ref", CellFormat::Text),
@@ -210,8 +216,8 @@ pub const USAGE_PRODUCTS: Listing = Listing {
 pub const ENTITIES: Listing = Listing {
     part: "entities",
     title: "Entities",
-    operation: "list_entities",
-    read: Some("get_entity"),
+    operation: &ListEntities::SPEC,
+    read: Some(&GetEntity::SPEC),
     columns: &[
         column("Name", "name", CellFormat::Name).leading("entities", "entity_ref"),
         column("Reference", "entity_ref", CellFormat::Text),
@@ -227,8 +233,8 @@ pub const ENTITIES: Listing = Listing {
 pub const BANK_ACCOUNTS: Listing = Listing {
     part: "bank-accounts",
     title: "Bank accounts",
-    operation: "list_bank_accounts",
-    read: Some("get_bank_account"),
+    operation: &ListBankAccounts::SPEC,
+    read: Some(&GetBankAccount::SPEC),
     columns: &[
         column("Name", "account_name", CellFormat::Name).leading("bank-accounts", "billing_account_id"),
         column("Reference", "billing_account_id", CellFormat::Text),
@@ -244,8 +250,8 @@ pub const BANK_ACCOUNTS: Listing = Listing {
 pub const FORMATS: Listing = Listing {
     part: "formats",
     title: "Usage formats",
-    operation: "list_usage_formats",
-    read: Some("get_usage_format"),
+    operation: &ListUsageFormats::SPEC,
+    read: Some(&GetUsageFormat::SPEC),
     columns: &[
         column("Name", "format_name", CellFormat::Name).leading("formats", "format_ref"),
         column("Reference", "format_ref", CellFormat::Text),
@@ -260,8 +266,8 @@ pub const FORMATS: Listing = Listing {
 pub const IMPORTS: Listing = Listing {
     part: "imports",
     title: "Imports",
-    operation: "list_imports",
-    read: Some("get_import"),
+    operation: &ListImports::SPEC,
+    read: Some(&GetImport::SPEC),
     columns: &[
         column("Started", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
         column("File", "name", CellFormat::Name),
@@ -280,8 +286,8 @@ pub const IMPORTS: Listing = Listing {
 pub const BILLING_RUNS: Listing = Listing {
     part: "billing-runs",
     title: "Billing runs",
-    operation: "list_billing_runs",
-    read: Some("get_billing_run"),
+    operation: &ListBillingRuns::SPEC,
+    read: Some(&GetBillingRun::SPEC),
     columns: &[
         column("Started", "begun_at", CellFormat::Instant).leading("billing-runs", "run_ref"),
         column("State", "state", CellFormat::State),
@@ -300,7 +306,7 @@ pub const BILLING_RUNS: Listing = Listing {
 pub const REFUSED: Listing = Listing {
     part: "refused",
     title: "Rejected usage",
-    operation: "list_refused_usage",
+    operation: &ListRefusedUsage::SPEC,
     read: None,
     columns: &[
         column("Date", "day", CellFormat::Day),
@@ -323,8 +329,8 @@ pub const REFUSED: Listing = Listing {
 pub const WEBHOOKS: Listing = Listing {
     part: "webhooks",
     title: "Webhooks",
-    operation: "list_webhook_endpoints",
-    read: Some("get_webhook_endpoint"),
+    operation: &ListWebhookEndpoints::SPEC,
+    read: Some(&GetWebhookEndpoint::SPEC),
     columns: &[
         column("URL", "url", CellFormat::Text).leading("webhooks", "endpoint_ref"),
         column("State", "state", CellFormat::State),
@@ -342,7 +348,7 @@ pub const WEBHOOKS: Listing = Listing {
 pub const DELIVERIES: Listing = Listing {
     part: "deliveries",
     title: "Deliveries",
-    operation: "list_webhook_deliveries",
+    operation: &ListWebhookDeliveries::SPEC,
     read: None,
     columns: &[
         column("Type", "type", CellFormat::Event).leading("deliveries", "notification_ref"),
@@ -366,7 +372,7 @@ pub(crate) const DELIVERIES_OF: &[&str] = &["type", "state", "subject", "attempt
 pub const AUDIT: Listing = Listing {
     part: "audit",
     title: "Audit log",
-    operation: "list_audit_entries",
+    operation: &ListAuditEntries::SPEC,
     read: None,
     columns: &[
         column("Time", "at", CellFormat::Instant),

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use actix_web::http::Uri;
 use actix_web::http::header::HeaderValue;
-use actix_web::http::{Method, Uri};
 use actix_web::rt::{System, SystemRunner};
 use actix_web::test::{TestRequest, init_service};
+use billing_api::operation::HttpMethod;
 use billing_api::operations::{OPERATIONS, OperationSpec};
 use billing_domain::access::Permission;
 
@@ -118,9 +119,9 @@ pub(crate) fn event(bytes: &[u8]) {
 /// Calls the operation that the first byte selects, with an arbitrary body.
 pub(crate) fn body(bytes: &[u8]) {
     let Some((choice, body)) = bytes.split_first() else { return };
-    let Some(operation) = chosen(*choice, |operation| operation.method != Method::GET) else { return };
+    let Some(operation) = chosen(*choice, |operation| operation.method != HttpMethod::GET) else { return };
     in_a_world(|world| {
-        let request = TestRequest::default().method(operation.method.clone()).uri(&path_of(operation));
+        let request = TestRequest::default().method(operation.method.method()).uri(&path_of(operation));
         let request = world.allowed(operation, request.insert_header(("content-type", JSON))).set_payload(body.to_vec());
         if world.ask(request).status == 401 {
             world.requests = REQUESTS_EACH;
@@ -131,7 +132,7 @@ pub(crate) fn body(bytes: &[u8]) {
 /// Calls the GET operation that the first byte selects, with an arbitrary query.
 pub(crate) fn query(bytes: &[u8]) {
     let Some((choice, query)) = bytes.split_first() else { return };
-    let Some(operation) = chosen(*choice, |operation| operation.method == Method::GET) else { return };
+    let Some(operation) = chosen(*choice, |operation| operation.method == HttpMethod::GET) else { return };
     let Ok(query) = str::from_utf8(query) else { return };
     let Ok(uri) = format!("{}?{query}", path_of(operation)).parse::<Uri>() else { return };
     in_a_world(|world| {

@@ -26,21 +26,21 @@ enum Handler {
 }
 
 macro_rules! handler {
-    ([] [$operation:ident]) => {
+    ($operation:ident) => {
         Handler::Job(open::<operations::$operation>)
     };
-    ([$handler:path] []) => {
-        Handler::Call(|call| Box::pin($handler(call)))
+    ($operation:ident $module:ident::$handler:ident) => {
+        Handler::Call(|call| Box::pin($module::$handler(call)))
     };
-    ([$handler:path] [] route) => {
-        Handler::Route(|| Route::new().to($handler))
+    ($operation:ident $module:ident::$handler:ident (route)) => {
+        Handler::Route(|| Route::new().to($module::$handler))
     };
 }
 
 macro_rules! handlers {
     ($($tag:ident { $(
         $(#[doc = $does:literal])+
-        $method:ident $path:literal $needs:ident $(($use_case:ident))? $(=> $module:ident::$handler:ident)? $(as $operation:ident $id:ident)?
+        $method:ident $path:literal $needs:ident $(($use_case:ident))? as $operation:ident $id:ident
         $(, at $reference:ty)?
         $(, takes $body:ty $(| $body_or:literal)*)?
         $(, asks $params:ty)?
@@ -51,11 +51,11 @@ macro_rules! handlers {
         $(, conflicts $($conflict:ident)+)?
         $(, refuses $($refusal:ident)+)?
         $(, is $($flag:ident)+)?
-        $(, by $way:ident)?
+        $(, by $module:ident::$handler:ident $(($way:ident))?)?
         ;
     )+ })+) => {
         /// The handlers in the order of [`OPERATIONS`].
-        static HANDLERS: &[Handler] = &[$($(handler!([$($module::$handler)?] [$($operation)?] $($way)?)),+),+];
+        static HANDLERS: &[Handler] = &[$($(handler!($operation $($module::$handler $(($way))?)?)),+),+];
     };
 }
 

@@ -12,6 +12,7 @@ use actix_web::http::Method;
 use actix_web::middleware::{Next, from_fn};
 use actix_web::{Error, Route, guard, web};
 
+use billing_api::operation::HttpMethod;
 use billing_api::operations::{OPERATIONS, OperationSpec};
 
 use crate::auth::admit;
@@ -60,20 +61,20 @@ fn is_fixed(operation: &OperationSpec) -> bool {
 /// Returns the methods that an operation answers. `HEAD` is answered like `GET`, and the middleware removes the content.
 fn answered_methods(operation: &'static OperationSpec) -> Vec<&'static str> {
     let method = operation.method.as_str();
-    if operation.method == Method::GET { vec![method, "HEAD"] } else { vec![method] }
+    if operation.method == HttpMethod::GET { vec![method, "HEAD"] } else { vec![method] }
 }
 
 /// Returns whether an operation answers a method.
 fn answers(operation: &OperationSpec, method: &Method) -> bool {
-    operation.method == *method || (operation.method == Method::GET && *method == Method::HEAD)
+    operation.method.method() == *method || (operation.method == HttpMethod::GET && *method == Method::HEAD)
 }
 
 /// Returns the route of an operation for its methods.
 fn route_of(operation: &'static OperationSpec) -> Route {
-    if operation.method == Method::GET {
+    if operation.method == HttpMethod::GET {
         endpoints::route(operation).guard(guard::Any(guard::Get()).or(guard::Head()))
     } else {
-        endpoints::route(operation).method(operation.method.clone())
+        endpoints::route(operation).method(operation.method.method())
     }
 }
 
@@ -194,9 +195,9 @@ mod tests {
         for operation in OPERATIONS {
             let expected = is_fixed(operation).then_some(operation.id);
             for path in spellings(operation.path) {
-                assert_eq!(fixed.find(&path, &operation.method).copied(), expected, "{path}");
+                assert_eq!(fixed.find(&path, &operation.method.method()).copied(), expected, "{path}");
                 let head = fixed.find(&path, &Method::HEAD).copied();
-                assert!(operation.method != Method::GET || head == expected, "{path}");
+                assert!(operation.method != HttpMethod::GET || head == expected, "{path}");
             }
             if expected.is_some() { found += 1 } else { with_parameters += 1 }
         }

@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 use billing_domain::access::Scope;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::report::NumbersAs;
-use http::Method;
 use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{
-    HttpMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, ParameterStyle, Paths,
+    HttpMethod as DescribedMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, ParameterStyle, Paths,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
@@ -29,7 +28,7 @@ use utoipa::openapi::{
 
 use crate::dto::schemas::{self, Presence, Schemas};
 use crate::media_type::{JSON, PDF, PROBLEM_JSON};
-use crate::operation::{AuthRequirement, Flag, OperationSpec, VERSION};
+use crate::operation::{AuthRequirement, Flag, HttpMethod, OperationSpec, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::ProblemJson;
 use crate::query::METADATA;
@@ -94,7 +93,7 @@ fn document(numbers: NumbersAs) -> Document {
         if numbers == NumbersAs::String && operation.answers.schema.is_some() && operation.is_versioned() {
             prefer_strings(&mut described);
         }
-        paths.add_path_operation(operation.path, vec![method(&operation.method)], described);
+        paths.add_path_operation(operation.path, vec![method(operation.method)], described);
     }
     notifications::define(&mut schemas);
     let mut components = Components::new();
@@ -126,11 +125,11 @@ fn info() -> Info {
     info.description(Some(description)).license(Some(license)).build()
 }
 
-fn method(method: &Method) -> HttpMethod {
-    match *method {
-        Method::POST => HttpMethod::Post,
-        Method::DELETE => HttpMethod::Delete,
-        _ => HttpMethod::Get,
+const fn method(method: HttpMethod) -> DescribedMethod {
+    match method {
+        HttpMethod::POST => DescribedMethod::Post,
+        HttpMethod::DELETE => DescribedMethod::Delete,
+        HttpMethod::GET => DescribedMethod::Get,
     }
 }
 
@@ -368,7 +367,7 @@ mod tests {
             .collect();
         let in_table: BTreeSet<(String, String, String)> = OPERATIONS
             .iter()
-            .map(|operation| (operation.method.to_string(), operation.path.to_owned(), operation.id.to_owned()))
+            .map(|operation| (operation.method.as_str().to_owned(), operation.path.to_owned(), operation.id.to_owned()))
             .collect();
         assert_eq!(in_document, in_table);
     }
@@ -415,7 +414,7 @@ mod tests {
             assert_eq!((&key["schema"]["minLength"], &key["schema"]["maxLength"]), (&1.into(), &255.into()), "{path}");
             let response = |status| response(&document, operation, status);
             assert!(response("400").is_object(), "{path}");
-            let is_it = |operation: &&OperationSpec| operation.path == path && operation.method == "POST";
+            let is_it = |operation: &&OperationSpec| operation.path == path && operation.method == HttpMethod::POST;
             let replays = OPERATIONS.iter().find(is_it).is_some_and(OperationSpec::is_carried_out_once);
             assert_eq!(response("200")["headers"]["Idempotency-Replayed"].is_object(), replays, "{path}");
             assert_eq!(response("409")["headers"]["Retry-After"].is_object(), replays, "{path}");

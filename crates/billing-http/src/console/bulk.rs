@@ -1,5 +1,6 @@
 //! Actions on several selected documents: issuing drafts, applying credits, and an archive of PDF files.
 
+use billing_api::operation::OperationSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -27,7 +28,7 @@ use crate::call::Reply;
 use crate::fair_permits::FairPermit;
 use crate::pipe::{PipeWriter, pipe};
 use crate::routes::reports::{FIRST_BYTES, PATIENCE};
-use billing_api::operations;
+use billing_api::operations::{Apply, GetDocument, GetDocumentPdf, IssueDocument};
 use billing_api::problem::Problem;
 
 /// Maximum number of selected documents.
@@ -41,12 +42,12 @@ const APPLIED: &str = "applied";
 struct BulkAction {
     word: &'static str,
     label: &'static str,
-    operation: &'static str,
+    operation: &'static OperationSpec,
 }
 
-const ISSUE: BulkAction = BulkAction { word: "issue", label: "Issue drafts", operation: "issue_document" };
-const APPLY: BulkAction = BulkAction { word: "apply", label: "Apply credits", operation: "apply" };
-const PDF: BulkAction = BulkAction { word: "pdf", label: "Download PDFs", operation: "get_document_pdf" };
+const ISSUE: BulkAction = BulkAction { word: "issue", label: "Issue drafts", operation: &IssueDocument::SPEC };
+const APPLY: BulkAction = BulkAction { word: "apply", label: "Apply credits", operation: &Apply::SPEC };
+const PDF: BulkAction = BulkAction { word: "pdf", label: "Download PDFs", operation: &GetDocumentPdf::SPEC };
 
 /// Returns the selection on the page of a list, with the actions that the visitor may carry out.
 pub(super) fn selection(visitor: &SessionUser, listing: &Listing, said: &FormData) -> Option<Selection> {
@@ -86,7 +87,7 @@ pub(super) async fn act(visitor: &SessionUser, part: &str, said: &FormData) -> R
 }
 
 fn allow(visitor: &SessionUser, action: &BulkAction) -> Result<(), Problem> {
-    visitor.allow(operations::named(action.operation)?.use_case()?)
+    visitor.allow(action.operation.use_case()?)
 }
 
 /// Returns the references of the selected documents, each once.
@@ -190,7 +191,7 @@ async fn preview_applications(visitor: &SessionUser, references: &[String]) -> R
     let quiet = visitor.quietly();
     let mut documents = Vec::new();
     for reference in references {
-        documents.push(quiet.get("get_document", reference).await?);
+        documents.push(quiet.get(&GetDocument::SPEC, reference).await?);
     }
     let open = |documents: &[Value], field: &str| -> Vec<Value> {
         documents.iter().filter(|document| amount_of(document, field).is_some()).cloned().collect()
@@ -376,7 +377,7 @@ fn file(answer: HttpResponse, reference: &str) -> Result<(String, Bytes), Proble
 
 /// Returns the row of a document that an operation refused.
 async fn refused_row(visitor: &SessionUser, reference: &str, problem: &Problem) -> BulkRow {
-    let known = visitor.get("get_document", reference).await;
+    let known = visitor.get(&GetDocument::SPEC, reference).await;
     let row = known.map_or_else(
         |_| BulkRow { documents: vec![[String::new(), reference.to_owned(), reference.to_owned()]], ..BulkRow::default() },
         |document| row_of(&document),

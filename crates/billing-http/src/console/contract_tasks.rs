@@ -2,6 +2,7 @@
 //! documents.
 
 use actix_web::HttpResponse;
+use billing_api::operation::OperationSpec;
 use billing_application::UseCase;
 use billing_console::{
     ACCEPTED, AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm,
@@ -20,7 +21,9 @@ use super::reply::{belongs_beside, html as page_of, to, told};
 use super::session_user::SessionUser;
 use super::webhooks;
 use crate::call::WARNINGS_NOT_ACCEPTED;
-use billing_api::operations;
+use billing_api::operations::{
+    CancelContract, ChangeQuantity, CurrentInvoices, EditContract, GetContract, NextInvoices, ResumeContract,
+};
 use billing_api::problem::{FieldProblem, Problem};
 
 /// Form field that selects a product (`0`) or a line item of a product (`0/seats`).
@@ -69,7 +72,7 @@ struct Task {
     /// Last segment of the form's address.
     name: &'static str,
     /// Id of the operation.
-    operation: &'static str,
+    operation: &'static OperationSpec,
     title: &'static str,
     explanation: &'static str,
     button: &'static str,
@@ -83,7 +86,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Seats,
         scope: TaskScope::FixedItem,
         name: "seats",
-        operation: "change_quantity",
+        operation: &ChangeQuantity::SPEC,
         title: "Change seats",
         explanation: "Changes the billed quantity of a line item from a day on.",
         button: "Change seats",
@@ -93,7 +96,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Price,
         scope: TaskScope::LineItem,
         name: "price",
-        operation: "edit_contract",
+        operation: &EditContract::SPEC,
         title: "Change price",
         explanation: "Changes the price of a line item in this contract only. The pricing and other contracts keep their prices.",
         button: "Change price",
@@ -103,7 +106,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Discount,
         scope: TaskScope::Product,
         name: "discount",
-        operation: "edit_contract",
+        operation: &EditContract::SPEC,
         title: "Change discount",
         explanation: "Changes the discount on all line items of a product.",
         button: "Change discount",
@@ -113,7 +116,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::EndProduct,
         scope: TaskScope::Product,
         name: "end-product",
-        operation: "edit_contract",
+        operation: &EditContract::SPEC,
         title: "End product",
         explanation: "Ends one product. The other products of the contract continue.",
         button: "End product",
@@ -123,7 +126,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::MoveEnd,
         scope: TaskScope::Products,
         name: "end",
-        operation: "edit_contract",
+        operation: &EditContract::SPEC,
         title: "Move end",
         explanation: "Sets the last billed day to an earlier or a later day.",
         button: "Move end",
@@ -133,7 +136,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Invoicing,
         scope: TaskScope::Contract,
         name: "invoicing",
-        operation: "edit_contract",
+        operation: &EditContract::SPEC,
         title: "Change invoicing details",
         explanation: "Changes details of invoices that are not issued yet, for all products of the contract.",
         button: "Save",
@@ -143,7 +146,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Cancel,
         scope: TaskScope::Contract,
         name: "cancel",
-        operation: "cancel_contract",
+        operation: &CancelContract::SPEC,
         title: "Cancel contract",
         explanation: "Ends all products of the contract. Until the last day is over, the contract can be resumed.",
         button: "Cancel contract",
@@ -153,7 +156,7 @@ const TASKS: [Task; 8] = [
         kind: TaskKind::Resume,
         scope: TaskScope::Contract,
         name: "resume",
-        operation: "resume_contract",
+        operation: &ResumeContract::SPEC,
         title: "Resume contract",
         explanation: "Reverses the cancellation. The terms before the cancellation apply again.",
         button: "Resume contract",
@@ -163,7 +166,7 @@ const TASKS: [Task; 8] = [
 
 impl Task {
     fn use_case(&self) -> Result<UseCase, Problem> {
-        operations::named(self.operation)?.use_case()
+        self.operation.use_case()
     }
 }
 
@@ -181,9 +184,9 @@ pub(super) fn done(place: &str) -> Option<&'static str> {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let contract = visitor.get("get_contract", reference).await?;
-    let current = visitor.get("current_invoices", reference).await?;
-    let next = visitor.get("next_invoices", reference).await?;
+    let contract = visitor.get(&GetContract::SPEC, reference).await?;
+    let current = visitor.get(&CurrentInvoices::SPEC, reference).await?;
+    let next = visitor.get(&NextInvoices::SPEC, reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
     let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
@@ -297,7 +300,7 @@ impl<'a> TaskPage<'a> {
     async fn at(visitor: &'a SessionUser, reference: &'a str, name: &str) -> Result<Self, Problem> {
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(Problem::unknown_route)?;
         visitor.allow(task.use_case()?)?;
-        let contract = visitor.get("get_contract", reference).await?;
+        let contract = visitor.get(&GetContract::SPEC, reference).await?;
         visitor.shows(task.operation, reference, "");
         Ok(Self { visitor, task, reference, contract, today: today(visitor) })
     }
@@ -409,7 +412,7 @@ impl<'a> TaskPage<'a> {
             more,
             others,
             back: self.back(),
-            advanced: (self.task.operation == "edit_contract").then(|| href(&["edit", "contracts", self.reference])),
+            advanced: (*self.task.operation == EditContract::SPEC).then(|| href(&["edit", "contracts", self.reference])),
         };
         Ok(self.built(billing_console::task_form(&form)))
     }
@@ -848,12 +851,8 @@ mod tests {
     #[test]
     fn every_form_changes_state_by_an_operation_with_a_preview() {
         for task in &TASKS {
-            let operation = operations::named(task.operation);
-            assert!(
-                operation.is_ok_and(|operation| operation.changes_state() && operation.is(billing_api::operation::Flag::DryRun)),
-                "{}",
-                task.operation
-            );
+            let operation = task.operation;
+            assert!(operation.changes_state() && operation.is(billing_api::operation::Flag::DryRun), "{operation:?}");
             assert_eq!(done(&format!("task.{}", task.name)), Some(task.success_message));
         }
         assert_eq!(done("task.nothing"), None);

@@ -2,6 +2,8 @@
 //! that each step can be repeated.
 
 use actix_web::HttpResponse;
+use billing_api::operation::OperationSpec;
+use billing_api::operations::{CreateContract, EditContract, GetContract, GetCustomer, GetPricing, Search};
 use billing_application::UseCase;
 use billing_console::{
     ACCEPTED, CONFIRMED, Crumb, JsonView, ON_DATE, PREVIEWED, TaskField, TaskFieldKind, WizardOption, WizardPage, WizardPreview,
@@ -150,7 +152,7 @@ impl<'a> Wizard<'a> {
     async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
         visitor.allow(if reference.is_some() { UseCase::EditContract } else { UseCase::CreateContract })?;
         let contract = match reference {
-            Some(reference) => visitor.get("get_contract", reference).await?,
+            Some(reference) => visitor.get(&GetContract::SPEC, reference).await?,
             None => Value::Null,
         };
         let customer_ref = match reference {
@@ -159,7 +161,7 @@ impl<'a> Wizard<'a> {
         };
         let customer = match customer_ref.as_str() {
             "" => Value::Null,
-            customer_ref => or_nothing(visitor.get("get_customer", customer_ref).await)?,
+            customer_ref => or_nothing(visitor.get(&GetCustomer::SPEC, customer_ref).await)?,
         };
         let mut selected: Vec<&str> = Vec::new();
         for (name, value) in said {
@@ -169,10 +171,14 @@ impl<'a> Wizard<'a> {
         }
         let mut pricings = Vec::new();
         for pricing_ref in selected {
-            pricings.push(or_nothing(visitor.get("get_pricing", pricing_ref).await)?);
+            pricings.push(or_nothing(visitor.get(&GetPricing::SPEC, pricing_ref).await)?);
         }
         pricings.retain(|pricing| !pricing.is_null());
-        visitor.shows(if reference.is_some() { "edit_contract" } else { "create_contract" }, reference.unwrap_or_default(), "");
+        visitor.shows(
+            if reference.is_some() { &EditContract::SPEC } else { &CreateContract::SPEC },
+            reference.unwrap_or_default(),
+            "",
+        );
         let today = visitor.zone.service_date(visitor.state.services().now());
         Ok(Self { visitor, said, contract, customer, pricings, today })
     }
@@ -308,7 +314,7 @@ impl<'a> Wizard<'a> {
     /// Returns the objects of a kind that a search finds: reference and name.
     async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
         let raw = billing_console::query(&[("q", sought)]);
-        let found = self.visitor.get_with("search", "", &raw).await?;
+        let found = self.visitor.get_with(&Search::SPEC, "", &raw).await?;
         let of_kind = JsonView(&found).items().filter(|one| one.at("kind").is(kind)).take(MAX_RESULTS);
         let named = |one: JsonView<'_>| {
             let (reference, name) = (one.at("ref").text(), one.at("name").text());
@@ -468,8 +474,8 @@ impl<'a> Wizard<'a> {
         own
     }
 
-    fn operation(&self) -> &'static str {
-        if self.is_new() { "create_contract" } else { "edit_contract" }
+    fn operation(&self) -> &'static OperationSpec {
+        if self.is_new() { &CreateContract::SPEC } else { &EditContract::SPEC }
     }
 
     fn reference(&self) -> String {

@@ -11,7 +11,7 @@ use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use billing_api::operations;
+use billing_api::operations::{CheckEInvoice, GetBalance, GetCustomer, GetStatement, SummarizeUsage};
 use billing_api::problem::Problem;
 
 /// Number of whole months before this month in a statement by default.
@@ -22,10 +22,10 @@ const STATEMENT_MONTHS: i64 = 2;
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get("get_customer", reference).await?;
-    let balance = visitor.get("get_balance", reference).await?;
+    let customer = visitor.get(&GetCustomer::SPEC, reference).await?;
+    let balance = visitor.get(&GetBalance::SPEC, reference).await?;
     // The check is refused if no entity bills the customer by default.
-    let e_invoice = visitor.get("check_e_invoice", reference).await.unwrap_or_default();
+    let e_invoice = visitor.get(&CheckEInvoice::SPEC, reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
     let contracts = few(visitor, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
@@ -33,7 +33,7 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     let payments = few(visitor, &listings::PAYMENTS, &of_customer).await?;
     let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
     let shown = ExplorerRange::usual(visitor.state.services().now(), visitor.zone)?;
-    visitor.shows("summarize_usage", "", &shown.summary(&narrowed));
+    visitor.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
     let address = sums::address("customer", &pairs(&narrowed));
     let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
     let title = JsonView(&customer).at("name").text();
@@ -48,13 +48,13 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 /// # Errors
 /// Returns the problem of a failed API call, such as one for days out of order.
 pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get("get_customer", reference).await?;
+    let customer = visitor.get(&GetCustomer::SPEC, reference).await?;
     let today = visitor.zone.service_date(visitor.state.services().now());
     let day = |name: &str, usual: Date| field(said, name).map_or_else(|| usual.to_string(), str::to_owned);
     let days = (day("from", plus_months(first_of_month(today), -STATEMENT_MONTHS)), day("to", today));
     let raw = billing_console::query(&[("from", &days.0), ("to", &days.1)]);
-    let accounts = visitor.get_with("get_statement", reference, &raw).await?;
-    let url = operations::named("get_statement")?.url(reference);
+    let accounts = visitor.get_with(&GetStatement::SPEC, reference, &raw).await?;
+    let url = GetStatement::SPEC.url(reference);
     let files = [("PDF", "pdf"), ("CSV", "csv")].map(|(label, format)| (label, format!("{url}?{raw}&format={format}")));
     let own = Crumb { name: JsonView(&customer).at("name").text(), href: href(&["customers", reference]) };
     let crumbs = crumbs(&listings::CUSTOMERS).into_iter().chain([own]).collect();

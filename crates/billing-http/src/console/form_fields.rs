@@ -253,6 +253,7 @@ fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use billing_api::operations::{CreateContract, CreatePricing, EditContract, EditCustomer, EditPricing};
     use serde_json::json;
 
     use super::super::openapi_index::shapes;
@@ -262,14 +263,14 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn edited(id: &str, pairs: &[(&str, &str)], present: &Value) -> Value {
-        let lists = if id == "edit_contract" { ListEdits::Merged } else { ListEdits::Replaced };
-        Value::Object(body(shapes(id), "", &said(pairs), Some(present), lists))
+    fn edited(operation: &'static billing_api::operation::OperationSpec, pairs: &[(&str, &str)], present: &Value) -> Value {
+        let lists = if *operation == EditContract::SPEC { ListEdits::Merged } else { ListEdits::Replaced };
+        Value::Object(body(shapes(operation), "", &said(pairs), Some(present), lists))
     }
 
     #[test]
     fn an_edit_sends_what_is_said_otherwise_and_clears_what_is_empty() {
-        let id = "edit_customer";
+        let id = &EditCustomer::SPEC;
         let present = json!({"name": "Acme", "email": "a@acme.example", "tax": 19, "apply_balance": true,
             "billing_address": {"city": "Dublin", "line1": "1 Main Street"}});
         let same = [("name", "Acme"), ("email", "a@acme.example"), ("tax", "19"), ("apply_balance", "true")];
@@ -295,7 +296,7 @@ mod tests {
             ("line_items/0/price/tiers/1/unit_price", "0.04"),
             ("line_items/1/", ""),
         ];
-        let made = Value::Object(body(shapes("create_pricing"), "", &said(&pairs), None, ListEdits::Replaced));
+        let made = Value::Object(body(shapes(&CreatePricing::SPEC), "", &said(&pairs), None, ListEdits::Replaced));
         let tiers = json!([{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]);
         let calls = json!({"line_item_id": "calls", "kind": "USAGE", "price": {"model": "GRADUATED", "tiers": tiers}});
         assert_eq!(made, json!({"name": "API", "currency": "EUR", "line_items": [calls, {}]}));
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_price_offers_every_model_and_says_which_field_is_for_which() {
-        let all = items(shapes("create_pricing"), "", InitialValues::Nothing, &[]);
+        let all = items(shapes(&CreatePricing::SPEC), "", InitialValues::Nothing, &[]);
         let Some(Item::List(lines)) = all.iter().find(|item| matches!(item, Item::List(list) if list.name == "line_items"))
         else {
             panic!("no line items: {all:?}");
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn what_is_for_another_model_than_the_chosen_one_waits() {
         let said = said(&[("line_items/0/price/model", "FLAT")]);
-        let all = format!("{:?}", items(shapes("create_pricing"), "", InitialValues::Said(&said), &[]));
+        let all = format!("{:?}", items(shapes(&CreatePricing::SPEC), "", InitialValues::Said(&said), &[]));
         let waits = |name: &str| {
             let (_, rest) = all.split_once(&format!("name: \"line_items/0/price/{name}\"")).expect(name);
             rest.split_once("waits: ").expect(name).1.starts_with("true")
@@ -353,10 +354,10 @@ mod tests {
                 ("line_items/0/price/unit_price", unit_price),
             ]
         };
-        assert_eq!(edited("edit_pricing", &pairs("0.05"), &present), json!({}));
+        assert_eq!(edited(&EditPricing::SPEC, &pairs("0.05"), &present), json!({}));
         let changed = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
             "included_quantity": "100", "price": {"model": "PER_UNIT", "unit_price": "0.04"}});
-        assert_eq!(edited("edit_pricing", &pairs("0.04"), &present), json!({"line_items": [changed]}));
+        assert_eq!(edited(&EditPricing::SPEC, &pairs("0.04"), &present), json!({"line_items": [changed]}));
     }
 
     #[test]
@@ -391,7 +392,7 @@ mod tests {
         let second = json!({"product_pricing_ref": "b", "billing_start_date": "2026-01-01", "discount": null,
             "line_items": [{"line_item_id": "fee", "name": "Basic fee"}]});
         let expected = json!({"effective_from": "2026-03-01", "products": [first, second]});
-        assert_eq!(edited("edit_contract", &pairs, &present), expected);
+        assert_eq!(edited(&EditContract::SPEC, &pairs, &present), expected);
     }
 
     #[test]
@@ -414,7 +415,7 @@ mod tests {
             actual: None,
         }];
         let pairs = said(&[("products/0/discount", "101")]);
-        let all = items(shapes("create_contract"), "", InitialValues::Said(&pairs), &errors);
+        let all = items(shapes(&CreateContract::SPEC), "", InitialValues::Said(&pairs), &errors);
         assert!(has(&all, "products/0/discount"));
         let wrong = format!("{all:?}");
         assert!(wrong.contains("too much"), "{wrong}");

@@ -1,6 +1,7 @@
 //! The usage format editor: trying a format on an event, creating formats and new versions.
 
 use actix_web::HttpResponse;
+use billing_api::operations::{CreateUsageFormat, EditUsageFormat, GetUsageFormat, TestUsageFormat};
 use billing_application::UseCase;
 use billing_console::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
 use serde_json::{Map, Value};
@@ -21,7 +22,7 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     visitor.allow(saving(edited))?;
     let format = match edited {
-        Some(reference) => visitor.quietly().get("get_usage_format", reference).await?,
+        Some(reference) => visitor.quietly().get(&GetUsageFormat::SPEC, reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
@@ -38,7 +39,7 @@ fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>,
         Some(reference) => (format!("Edit usage format {reference}"), href(&["edit", part, reference])),
         None => ("New usage format".to_owned(), href(&["new", part])),
     };
-    visitor.shows("test_usage_format", "", "");
+    visitor.shows(&TestUsageFormat::SPEC, "", "");
     let (sample_wrong, others) = (Vec::new(), Vec::new());
     FormatEditor { title, action, key: visitor.unique(), fields, sample, sample_wrong, mapped: None, others }
 }
@@ -99,15 +100,15 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
             Problem::from(found)
         })?;
         let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
-        let tried = written(visitor.post("test_usage_format", asked).await?)?;
+        let tried = written(visitor.post(&TestUsageFormat::SPEC, asked).await?)?;
         let mut editor = again(visitor, edited, said);
         editor.mapped = Some(tried["mapped"].clone());
         return Ok(html(made(editor, edited).page(visitor, None)));
     }
     let (key, body) = (key(said), Some(body));
     let (saved, done) = match edited {
-        None => (visitor.change("create_usage_format", "", key, body).await, "make"),
-        Some(reference) => (visitor.change("edit_usage_format", reference, key, body).await, "edit"),
+        None => (visitor.change(&CreateUsageFormat::SPEC, "", key, body).await, "make"),
+        Some(reference) => (visitor.change(&EditUsageFormat::SPEC, reference, key, body).await, "edit"),
     };
     let answer = written(saved?)?;
     Ok(to(&format!("{}?done={done}", href(&[part, answer["format_ref"].as_str().unwrap_or_default()]))))

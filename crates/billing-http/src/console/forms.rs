@@ -23,7 +23,12 @@ use super::session_user::SessionUser;
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
 use crate::call::WARNINGS_NOT_ACCEPTED;
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
-use billing_api::operations;
+use billing_api::operations::{
+    Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
+    DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing, EditUsageProduct,
+    IssueDocument, RateNewPricing, RecordCharge, RecordPayment, Refund, ReversePayment, Unapply, UpdateEvent, VoidDocument,
+    WriteOff,
+};
 use billing_api::problem::Problem;
 
 /// Maximum number of suggestions for a reference field.
@@ -37,8 +42,8 @@ const MODEL: &str = "model";
 struct FormAction {
     /// Place of the form: `new` or `edit` and a part of the console, or `do` and an action.
     place: [&'static str; 2],
-    /// Id of the operation.
-    operation: &'static str,
+    /// The operation.
+    operation: &'static OperationSpec,
     title: &'static str,
     description: &'static str,
     button: &'static str,
@@ -64,10 +69,10 @@ struct FormAction {
 }
 
 impl FormAction {
-    const fn new(place: [&'static str; 2], id: &'static str, title: &'static str) -> Self {
+    const fn new(place: [&'static str; 2], operation: &'static OperationSpec, title: &'static str) -> Self {
         Self {
             place,
-            operation: id,
+            operation,
             title,
             description: "",
             button: "Create",
@@ -83,24 +88,46 @@ impl FormAction {
         }
     }
 
-    const fn edit(part: &'static str, id: &'static str, title: &'static str, reference: &'static [&'static str; 1]) -> Self {
+    const fn edit(
+        part: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        reference: &'static [&'static str; 1],
+    ) -> Self {
         let leads = (part, reference[0]);
-        Self { of: Some(part), hidden_fields: reference, redirect: leads, button: "Save", ..Self::new(["edit", part], id, title) }
+        Self {
+            of: Some(part),
+            hidden_fields: reference,
+            redirect: leads,
+            button: "Save",
+            ..Self::new(["edit", part], operation, title)
+        }
     }
 
-    const fn act(what: &'static str, part: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: Some(part), button, ..Self::new(["do", what], id, title) }
+    const fn act(
+        what: &'static str,
+        part: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        button: &'static str,
+    ) -> Self {
+        Self { of: Some(part), button, ..Self::new(["do", what], operation, title) }
     }
 
     /// Creates an action on a document that leads to a document.
-    const fn on_document(what: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self::act(what, "documents", id, title, button).leading("documents", "document_ref")
+    const fn on_document(
+        what: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        button: &'static str,
+    ) -> Self {
+        Self::act(what, "documents", operation, title, button).leading("documents", "document_ref")
     }
 
     /// Creates an action on a payment or application that leads to a document, because these objects have no page of
     /// their own.
-    const fn on_money(what: &'static str, id: &'static str, title: &'static str, button: &'static str) -> Self {
-        Self { of: None, ..Self::on_document(what, id, title, button) }
+    const fn on_money(what: &'static str, operation: &'static OperationSpec, title: &'static str, button: &'static str) -> Self {
+        Self { of: None, ..Self::on_document(what, operation, title, button) }
     }
 
     const fn beginning(self, field: &'static str, from: &'static str) -> Self {
@@ -124,19 +151,15 @@ impl FormAction {
         Self { amount_message: Some(amount_message), ..self }
     }
 
-    fn operation(&self) -> Result<&'static OperationSpec, Problem> {
-        operations::named(self.operation)
-    }
-
     fn use_case(&self) -> Result<UseCase, Problem> {
-        match self.operation()?.needs {
+        match self.operation.needs {
             AuthRequirement::Permission(use_case) => Ok(use_case),
             AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::unknown_route()),
         }
     }
 
     fn has_dry_run(&self) -> bool {
-        self.operation().is_ok_and(|operation| operation.is(Flag::DryRun))
+        self.operation.is(Flag::DryRun)
     }
 
     /// Returns whether the action creates or edits prices, whose preview shows amounts by quantity.
@@ -152,130 +175,130 @@ impl FormAction {
 
 /// All forms of the console.
 const FORM_ACTIONS: &[FormAction] = &[
-    FormAction::new(["new", "customers"], "create_customer", "New customer")
+    FormAction::new(["new", "customers"], &CreateCustomer::SPEC, "New customer")
         .leading("customers", "customer_ref")
         .telling("Creates a customer, who receives documents and to whom usage events refer.")
         .confirming("Customer created."),
-    FormAction::edit("customers", "edit_customer", "Edit customer", &["customer_ref"])
+    FormAction::edit("customers", &EditCustomer::SPEC, "Edit customer", &["customer_ref"])
         .telling("Changes the customer. Issued documents stay as they are.")
         .confirming("Customer updated."),
-    FormAction::new(["new", "usage-products"], "create_usage_product", "New usage product")
+    FormAction::new(["new", "usage-products"], &CreateUsageProduct::SPEC, "New usage product")
         .leading("usage-products", "usage_product_ref")
         .telling("Creates a product whose usage is counted. Usage events report a quantity of it.")
         .confirming("Usage product created."),
-    FormAction::edit("usage-products", "edit_usage_product", "Edit usage product", &["usage_product_ref"])
+    FormAction::edit("usage-products", &EditUsageProduct::SPEC, "Edit usage product", &["usage_product_ref"])
         .telling("Changes the usage product for new contracts. Existing contracts keep their values.")
         .confirming("Usage product updated."),
-    FormAction::new(["new", "entities"], "create_entity", "New entity")
+    FormAction::new(["new", "entities"], &CreateEntity::SPEC, "New entity")
         .leading("entities", "entity_ref")
         .telling("Creates an entity: a company that issues documents under numbers of its own.")
         .confirming("Entity created."),
-    FormAction::edit("entities", "edit_entity", "Edit entity", &["entity_ref"])
+    FormAction::edit("entities", &EditEntity::SPEC, "Edit entity", &["entity_ref"])
         .telling("Changes the company that issues documents. Issued documents stay as they are.")
         .confirming("Entity updated."),
-    FormAction::new(["new", "bank-accounts"], "create_bank_account", "New bank account")
+    FormAction::new(["new", "bank-accounts"], &CreateBankAccount::SPEC, "New bank account")
         .leading("bank-accounts", "billing_account_id")
         .telling("Creates a bank account that documents show for payments.")
         .confirming("Bank account created."),
-    FormAction::edit("bank-accounts", "edit_bank_account", "Edit bank account", &["billing_account_id"])
+    FormAction::edit("bank-accounts", &EditBankAccount::SPEC, "Edit bank account", &["billing_account_id"])
         .telling("Changes the bank account. Issued documents stay as they are.")
         .confirming("Bank account updated."),
-    FormAction::new(["new", "pricings"], "create_pricing", "New pricing")
+    FormAction::new(["new", "pricings"], &CreatePricing::SPEC, "New pricing")
         .leading("pricings", "product_pricing_ref")
         .telling("Creates a price list with one or more line items.")
         .confirming("Pricing created."),
-    FormAction::edit("pricings", "edit_pricing", "Edit pricing", &["product_pricing_ref"])
+    FormAction::edit("pricings", &EditPricing::SPEC, "Edit pricing", &["product_pricing_ref"])
         .telling("Changes prices for new contracts. Existing contracts keep their prices until you change them there.")
         .confirming("Pricing updated."),
-    FormAction::new(["new", "contracts"], "create_contract", "New contract")
+    FormAction::new(["new", "contracts"], &CreateContract::SPEC, "New contract")
         .leading("contracts", "contract_ref")
         .telling("Creates a contract that bills a customer by one or more pricings.")
         .confirming("Contract created."),
     FormAction {
         hidden_fields: &["customer_ref"],
         lists: ListEdits::Merged,
-        ..FormAction::edit("contracts", "edit_contract", "Edit contract", &["contract_ref"])
+        ..FormAction::edit("contracts", &EditContract::SPEC, "Edit contract", &["contract_ref"])
     }
     .telling("List all products that the contract keeps. By default, changes apply from the next period of each product.")
     .confirming("Contract updated."),
     FormAction {
         hidden_fields: &["contract_ref", "charge_ref"],
         reference_field: Some("contract_ref"),
-        ..FormAction::act("charge", "contracts", "record_charge", "Add charge or credit", "Add charge")
+        ..FormAction::act("charge", "contracts", &RecordCharge::SPEC, "Add charge or credit", "Add charge")
     }
     .leading("charges", "charge_ref")
     .telling("Adds an amount to the documents of the contract. A negative unit price is a credit.")
     .confirming("Charge created."),
-    FormAction::edit("charges", "edit_charge", "Edit charge", &["charge_ref"])
+    FormAction::edit("charges", &EditCharge::SPEC, "Edit charge", &["charge_ref"])
         .telling("Changes the charge and the documents that bill it.")
         .confirming("Charge updated."),
-    FormAction::act("delete-charge", "charges", "delete_charge", "Delete charge", "Delete charge")
+    FormAction::act("delete-charge", "charges", &DeleteCharge::SPEC, "Delete charge", "Delete charge")
         .leading("charges", "")
         .telling("Deletes the charge and no longer bills it.")
         .confirming("Charge deleted."),
     FormAction {
         // The console asks for trust in the clock only if the server has none: see `clock_not_trusted`.
         hidden_fields: &["trust_clock"],
-        ..FormAction::on_document("issue", "issue_document", "Issue document", "Issue document")
+        ..FormAction::on_document("issue", &IssueDocument::SPEC, "Issue document", "Issue document")
     }
     .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
     .confirming("Document issued."),
-    FormAction::on_document("void", "void_document", "Void document", "Void document")
+    FormAction::on_document("void", &VoidDocument::SPEC, "Void document", "Void document")
         .telling(
             "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \
              Voiding cannot be undone.",
         )
         .confirming("Document voided."),
-    FormAction::on_document("pay", "record_payment", "Record payment", "Record payment")
+    FormAction::on_document("pay", &RecordPayment::SPEC, "Record payment", "Record payment")
         .beginning("amount", "amount_due")
         .telling("Records that the customer has paid the document, fully or in part.")
         .confirming("Payment recorded.")
         .counting("Payment of {} recorded."),
     FormAction {
         hidden_fields: &["undo"],
-        ..FormAction::on_document("write-off", "write_off", "Write off the amount due", "Write off amount")
+        ..FormAction::on_document("write-off", &WriteOff::SPEC, "Write off the amount due", "Write off amount")
     }
     .telling("Records that the amount due is no longer expected.")
     .confirming("Amount written off."),
     FormAction {
         hidden_fields: &["undo", "reason"],
         set_field: Some("undo"),
-        ..FormAction::on_document("reverse-write-off", "write_off", "Reverse the write-off", "Reverse write-off")
+        ..FormAction::on_document("reverse-write-off", &WriteOff::SPEC, "Reverse the write-off", "Reverse write-off")
     }
     .telling("Records that the amount that was written off is expected again. It becomes due.")
     .confirming("Write-off reversed."),
-    FormAction::on_document("refund", "refund", "Refund the unapplied amount", "Refund amount")
+    FormAction::on_document("refund", &Refund::SPEC, "Refund the unapplied amount", "Refund amount")
         .beginning("amount", "unapplied_amount")
         .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
         .confirming("Refund recorded.")
         .counting("Refund of {} recorded."),
-    FormAction::on_document("apply", "apply", "Apply the unapplied amount to a document", "Apply amount")
+    FormAction::on_document("apply", &Apply::SPEC, "Apply the unapplied amount to a document", "Apply amount")
         .beginning("amount", "unapplied_amount")
         .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
         .confirming("Amount applied.")
         .counting("{} applied."),
-    FormAction::on_money("refund-payment", "refund", "Refund the unapplied amount of a payment", "Refund amount")
+    FormAction::on_money("refund-payment", &Refund::SPEC, "Refund the unapplied amount of a payment", "Refund amount")
         .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
         .confirming("Refund recorded.")
         .counting("Refund of {} recorded."),
-    FormAction::on_money("apply-payment", "apply", "Apply the unapplied amount of a payment to a document", "Apply amount")
+    FormAction::on_money("apply-payment", &Apply::SPEC, "Apply the unapplied amount of a payment to a document", "Apply amount")
         .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
         .confirming("Payment applied.")
         .counting("{} applied."),
-    FormAction::on_money("unapply", "unapply", "Reverse application", "Reverse application")
+    FormAction::on_money("unapply", &Unapply::SPEC, "Reverse application", "Reverse application")
         .telling("The applied amount is available again, and the settled document is due again.")
         .confirming("Application reversed."),
-    FormAction::on_money("reverse", "reverse_payment", "Reverse payment", "Reverse payment")
+    FormAction::on_money("reverse", &ReversePayment::SPEC, "Reverse payment", "Reverse payment")
         .telling("Records that a payment or refund has failed, such as a returned debit. The settled amounts become due again.")
         .confirming("Payment reversed."),
     FormAction {
         hidden_fields: &["event_ref", "customer_ref", "usage_product_ref"],
         reference_field: Some("event_ref"),
-        ..FormAction::edit("events", "update_event", "Edit usage event", &["event_ref"])
+        ..FormAction::edit("events", &UpdateEvent::SPEC, "Edit usage event", &["event_ref"])
     }
     .telling("Corrects the usage event and the documents that bill it.")
     .confirming("Usage event updated."),
-    FormAction::act("delete-event", "events", "delete_event", "Delete usage event", "Delete usage event")
+    FormAction::act("delete-event", "events", &DeleteEvent::SPEC, "Delete usage event", "Delete usage event")
         .leading("events", "")
         .telling("Deletes the usage event and corrects the documents that bill it.")
         .confirming("Usage event deleted."),
@@ -537,7 +560,7 @@ impl<'a> FormPage<'a> {
         let quantities = if quantities.is_empty() { vec!["1".to_owned()] } else { quantities };
         let mut asked = pricing.clone();
         asked["quantities"] = Value::from(quantities);
-        let rates = written(self.visitor.post("rate_new_pricing", asked).await?)?;
+        let rates = written(self.visitor.post(&RateNewPricing::SPEC, asked).await?)?;
         let preview = PricePreview {
             title: self.title(),
             tells: self.tells(),
@@ -758,11 +781,11 @@ mod tests {
     #[test]
     fn every_form_changes_state_by_an_operation_and_leads_to_a_part() {
         for action in FORM_ACTIONS {
-            assert!(action.operation().is_ok_and(OperationSpec::changes_state), "{}", action.operation);
+            assert!(action.operation.changes_state(), "{}", action.operation.id);
             assert!(Listing::of(action.redirect.0).is_some(), "{}", action.redirect.0);
             let all: Vec<&str> = shapes(action.operation).iter().map(|shape| shape.name.as_str()).collect();
             for named in action.hidden_fields.iter().chain(&action.reference_field).filter(|named| **named != action.redirect.1) {
-                assert!(all.contains(named), "{}: {named} in {all:?}", action.operation);
+                assert!(all.contains(named), "{}: {named} in {all:?}", action.operation.id);
             }
         }
     }

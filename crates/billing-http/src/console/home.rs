@@ -1,6 +1,7 @@
 //! Loads the data of the home page.
 
 use actix_web::http::StatusCode;
+use billing_api::operations::{LastVerification, SummarizeDocuments};
 use billing_application::UseCase;
 use billing_console::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
 use billing_domain::calendar::{
@@ -64,13 +65,13 @@ pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, P
     let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default();
     let endpoints = few(visitor, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?;
-    let verification = visitor.get("last_verification", "").await?;
+    let verification = visitor.get(&LastVerification::SPEC, "").await?;
     let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let months = chart_months(today);
     let from = months.first().map(|month| ("issued_from", month.first_day.as_str()));
     let to = months.last().map(|month| ("issued_to", month.last_day.as_str()));
     let days = billing_console::query(&from.into_iter().chain(to).collect::<Vec<_>>());
-    let billed = visitor.get_with("summarize_documents", "", &days).await?;
+    let billed = visitor.get_with(&SummarizeDocuments::SPEC, "", &days).await?;
     let verified = verification["ended_at"].as_str().and_then(|at| Timestamp::parse(at).ok());
     let is_verification_old = verified.is_some_and(|at| at.plus_seconds(VERIFIED_FOR_SECONDS) < now);
     let may_bill = visitor.may(UseCase::RunBilling);

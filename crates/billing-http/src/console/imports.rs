@@ -4,6 +4,7 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use billing_api::operations::{GetImport, ImportUsage, UndoImport};
 use billing_application::UseCase;
 use billing_console::{Crumb, Frame, Notice, PendingFile, href, listings};
 use billing_import::FileKind;
@@ -28,7 +29,7 @@ const PASTED: &str = "pasted";
 
 /// Renders the page of an import.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let import = visitor.get("get_import", reference).await?;
+    let import = visitor.get(&GetImport::SPEC, reference).await?;
     let body = billing_console::import(&import, visitor.may(UseCase::UndoImport));
     Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
 }
@@ -40,8 +41,8 @@ pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<
 }
 
 async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
-    let import = visitor.quietly().get("get_import", reference).await?;
-    visitor.shows("undo_import", reference, "");
+    let import = visitor.quietly().get(&GetImport::SPEC, reference).await?;
+    visitor.shows(&UndoImport::SPEC, reference, "");
     let body = billing_console::import_undo(&import, rejects);
     Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
 }
@@ -55,7 +56,7 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 
 /// Undoes an import and shows the remaining events.
 pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    let result = written(visitor.answer("undo_import", reference, "").await?)?;
+    let result = written(visitor.answer(&UndoImport::SPEC, reference, "").await?)?;
     if result["refused"] == 0 {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
     }
@@ -70,7 +71,7 @@ pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> 
 }
 
 fn form_page(visitor: &SessionUser, body: Markup) -> PageBuilder {
-    visitor.shows("import_usage", "", "dry_run=true");
+    visitor.shows(&ImportUsage::SPEC, "", "dry_run=true");
     PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body }
 }
 
@@ -226,7 +227,7 @@ async fn import(
     let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
     said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
-    let call = visitor.call("import_usage", &billing_console::query(&said))?;
+    let call = visitor.call(&ImportUsage::SPEC, &billing_console::query(&said))?;
     let file = UploadedFile { media_type, kind, bytes: bytes.clone() };
     match imports::import(call, file).await {
         Ok(answer) => Ok((written(answer)?, None)),

@@ -13,7 +13,7 @@ use super::openapi_index;
 use super::page_builder::PageBuilder;
 use super::ranges::{Calendar, ListQuery, list_query};
 use super::session_user::{SessionUser, service};
-use billing_api::operations;
+use billing_api::operations::{ListAmountsDue, ListDocuments, ReportUsage};
 use billing_api::problem::Problem;
 use billing_api::query::lists::MAX_CUSTOMERS;
 
@@ -41,8 +41,8 @@ pub(super) async fn page(visitor: &SessionUser, listing: &'static Listing, said:
     let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
     let narrowed = billing_console::query(&narrowed.chain(ordered).chain([("format", "csv")]).collect::<Vec<_>>());
     let table = match listing.part {
-        "documents" => Some(operations::named("list_documents")?),
-        "events" => Some(operations::named("report_usage")?),
+        "documents" => Some(&ListDocuments::SPEC),
+        "events" => Some(&ReportUsage::SPEC),
         _ => None,
     };
     let table = table.map(|report| format!("{}?{narrowed}", report.path));
@@ -91,7 +91,7 @@ pub(super) async fn with_amounts_due(
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
         let references: Vec<String> = some.iter().map(|customer| JsonView(customer).at("customer_ref").text()).collect();
         let raw = billing_console::query(&[("customer_ref", &references.join(","))]);
-        let due = visitor.get_with("list_amounts_due", "", &raw).await?;
+        let due = visitor.get_with(&ListAmountsDue::SPEC, "", &raw).await?;
         add_amounts_due(some, &due);
     }
     Ok(elements)

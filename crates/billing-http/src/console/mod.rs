@@ -39,6 +39,7 @@ use actix_web::dev::UrlEncoded;
 use actix_web::http::StatusCode;
 use actix_web::web;
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
+use billing_api::operations::{GetDocumentPdf, GetDocumentXml};
 use billing_console::{Frame, IMPORT_PATH, LogIn, ROOT, SCRIPT, STYLE};
 use tokio::time::timeout_at;
 
@@ -179,8 +180,8 @@ async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<HttpRes
         ["csv", part] => csv::table(visitor, part).await,
         ["pick", part] => pick::objects(visitor, part).await,
         // A problem with a file is a page, not the JSON of the API.
-        ["documents", reference, "pdf"] => visitor.answer("get_document_pdf", reference, "").await,
-        ["documents", reference, "xml"] => visitor.answer("get_document_xml", reference, "").await,
+        ["documents", reference, "pdf"] => visitor.answer(&GetDocumentPdf::SPEC, reference, "").await,
+        ["documents", reference, "xml"] => visitor.answer(&GetDocumentXml::SPEC, reference, "").await,
         [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
         _ => return None,
     })

@@ -3,6 +3,10 @@
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{HeaderName, HeaderValue};
+use billing_api::operation::OperationSpec;
+use billing_api::operations::{
+    CreateContract, CreateCustomer, CreatePricing, CreateUsageProduct, EditEntity, GenerateKey, GetDocument, GetPricing,
+};
 use billing_console::{Crumb, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings};
 use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
@@ -32,8 +36,8 @@ struct SetupResource {
     name: &'static str,
     title: &'static str,
     why: &'static str,
-    /// Id of the operation.
-    operation: &'static str,
+    /// The operation.
+    operation: &'static OperationSpec,
     listing: &'static Listing,
     reference: &'static str,
     fields: &'static [FieldRow],
@@ -57,7 +61,7 @@ const STEPS: [SetupResource; 5] = [
         name: "entity",
         title: "Entity",
         why: "The company that issues invoices. Its time zone determines service periods.",
-        operation: "edit_entity",
+        operation: &EditEntity::SPEC,
         listing: &listings::ENTITIES,
         reference: "entity_ref",
         fields: &[
@@ -78,7 +82,7 @@ const STEPS: [SetupResource; 5] = [
         name: "usage-product",
         title: "Usage product",
         why: "The product whose usage is counted. Events report a quantity of a usage product.",
-        operation: "create_usage_product",
+        operation: &CreateUsageProduct::SPEC,
         listing: &listings::USAGE_PRODUCTS,
         reference: "usage_product_ref",
         fields: &[
@@ -92,7 +96,7 @@ const STEPS: [SetupResource; 5] = [
         name: "pricing",
         title: "Pricing",
         why: "A unit price and an optional monthly fee. The forms for other price models also offer tiers and packages.",
-        operation: "create_pricing",
+        operation: &CreatePricing::SPEC,
         listing: &listings::PRICINGS,
         reference: "product_pricing_ref",
         fields: &[
@@ -117,7 +121,7 @@ const STEPS: [SetupResource; 5] = [
         name: "customer",
         title: "Customer",
         why: "The company that invoices are addressed to. Each event refers to a customer.",
-        operation: "create_customer",
+        operation: &CreateCustomer::SPEC,
         listing: &listings::CUSTOMERS,
         reference: "customer_ref",
         fields: &[
@@ -138,7 +142,7 @@ const STEPS: [SetupResource; 5] = [
         name: "contract",
         title: "Contract",
         why: "Assigns a pricing to the customer for a period. The contract is billed monthly.",
-        operation: "create_contract",
+        operation: &CreateContract::SPEC,
         listing: &listings::CONTRACTS,
         reference: "contract_ref",
         fields: &[
@@ -333,12 +337,12 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<HttpRespon
     }
     let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
     let pricing = match pricing_ref {
-        Some(pricing_ref) => visitor.quietly().get("get_pricing", &pricing_ref).await?,
+        Some(pricing_ref) => visitor.quietly().get(&GetPricing::SPEC, &pricing_ref).await?,
         None => first_pricing,
     };
     let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
     let usage_product_ref = metered.map_or_else(|| text(&usage_product["usage_product_ref"]), str::to_owned);
-    let made = written(visitor.change("generate_key", "", key(said), Some(json!({"name": "First steps"}))).await?)?;
+    let made = written(visitor.change(&GenerateKey::SPEC, "", key(said), Some(json!({"name": "First steps"}))).await?)?;
     let call = FirstCall {
         made,
         service: service(&visitor.request),
@@ -359,7 +363,7 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<HttpResponse, Problem>
     let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
     let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
     let document = match document_ref {
-        Some(reference) => with_steps(or_nothing(visitor.get("get_document", &reference).await)?),
+        Some(reference) => with_steps(or_nothing(visitor.get(&GetDocument::SPEC, &reference).await)?),
         None => Value::Null,
     };
     let today = TimeZone::UTC.service_date(visitor.state.services().now()).to_string();
@@ -386,8 +390,6 @@ fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
 mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
-    use billing_api::operation::OperationSpec;
-    use billing_api::operations;
 
     fn said(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
@@ -432,9 +434,9 @@ mod tests {
         }
         for made in &STEPS {
             assert!(made.fields.len() <= 12, "{}", made.name);
-            assert!(operations::named(made.operation).is_ok_and(OperationSpec::changes_state), "{}", made.operation);
+            assert!(made.operation.changes_state(), "{}", made.operation.id);
             for (name, ..) in made.fields {
-                assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation);
+                assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation.id);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Index of list filters and body fields, extracted from the OpenAPI document.
 
+use billing_api::operation::OperationSpec;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -83,15 +84,15 @@ static DESCRIBED: LazyLock<OpenApiIndex> = LazyLock::new(|| {
 });
 
 /// Returns the filters of an operation's list with the submitted values.
-pub(super) fn filters(id: &str, said: &FormData) -> Vec<Filter> {
-    let filters = DESCRIBED.filters.get(id).map_or(&[][..], Vec::as_slice);
+pub(super) fn filters(operation: &'static OperationSpec, said: &FormData) -> Vec<Filter> {
+    let filters = DESCRIBED.filters.get(operation.id).map_or(&[][..], Vec::as_slice);
     let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
 /// Returns the fields of an operation's request body.
-pub(super) fn shapes(id: &str) -> &'static [BodyField] {
-    DESCRIBED.shapes.get(id).map_or(&[], Vec::as_slice)
+pub(super) fn shapes(operation: &'static OperationSpec) -> &'static [BodyField] {
+    DESCRIBED.shapes.get(operation.id).map_or(&[], Vec::as_slice)
 }
 
 /// Reads the OpenAPI document.
@@ -215,12 +216,11 @@ mod tests {
     use billing_console::{CellFormat, TextKind, listings};
 
     use super::*;
-    use billing_api::operations;
 
     #[test]
     fn every_list_of_the_console_is_one_of_the_interface() {
         for listing in listings::ALL {
-            assert!(DESCRIBED.filters.contains_key(listing.operation), "{}", listing.operation);
+            assert!(DESCRIBED.filters.contains_key(listing.operation.id), "{:?}", listing.operation);
         }
     }
 
@@ -228,7 +228,7 @@ mod tests {
     fn every_column_is_a_field_that_the_list_has() {
         let document = openapi::described(NumbersAs::Number);
         for listing in listings::ALL {
-            let path = operations::named(listing.operation).expect(listing.operation).path;
+            let path = listing.operation.path;
             let answer = openapi::resolved(&document, &document["paths"][path]["get"]["responses"]["200"]);
             let elements = openapi::resolved(&document, &answer["content"]["application/json"]["schema"]);
             for column in listing.columns {
@@ -243,7 +243,7 @@ mod tests {
                     let mut schema = openapi::resolved(&document, &elements["items"]);
                     for name in field.split('.') {
                         schema = openapi::resolved(&document, &schema["properties"][name]);
-                        assert!(!schema.is_null(), "{}: {field}", listing.operation);
+                        assert!(!schema.is_null(), "{:?}: {field}", listing.operation);
                     }
                 }
             }

@@ -22,7 +22,9 @@ use super::runs;
 use super::session_user::SessionUser;
 use super::team;
 use super::webhooks;
-use billing_api::operations;
+use billing_api::operations::{
+    GetDocument, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument, RatePricing, ReportDocumentUsage, Search,
+};
 use billing_api::problem::Problem;
 
 /// Renders a page.
@@ -93,19 +95,19 @@ pub(super) fn done(asked: &FormData) -> Option<Notice> {
 async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = billing_console::query(&[("q", sought)]);
-    let found = visitor.get_with("search", "", &raw).await?;
+    let found = visitor.get_with(&Search::SPEC, "", &raw).await?;
     Ok(PageBuilder::of("Search", "search", billing_console::found(sought, &found)))
 }
 
 async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let document = with_steps(visitor.get("get_document", reference).await?);
-    let payments = visitor.get("list_payments_of_document", reference).await?;
+    let document = with_steps(visitor.get(&GetDocument::SPEC, reference).await?);
+    let payments = visitor.get(&ListPaymentsOfDocument::SPEC, reference).await?;
     let title = JsonView(&document).at("document_number").text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let document_ref = JsonView(&document).at("document_ref").text();
     let pdf = href(&["documents", &document_ref, "pdf"]);
     let xml = href(&["documents", &document_ref, "xml"]);
-    let usage = operations::named("report_document_usage")?.url(&document_ref);
+    let usage = ReportDocumentUsage::SPEC.url(&document_ref);
     let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
     let body = billing_console::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
@@ -113,8 +115,8 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
 
 async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     // A deleted event has only its history.
-    let event = or_nothing(visitor.get("get_event", reference).await)?;
-    let history = visitor.get("get_event_history", reference).await?;
+    let event = or_nothing(visitor.get(&GetEvent::SPEC, reference).await)?;
+    let history = visitor.get(&GetEventHistory::SPEC, reference).await?;
     let body = billing_console::event(&event, &history, forms::may(visitor, "edit", "events"));
     Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
 }
@@ -135,10 +137,10 @@ async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<Pag
 }
 
 async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let pricing = visitor.get("get_pricing", reference).await?;
+    let pricing = visitor.get(&GetPricing::SPEC, reference).await?;
     let listing = &listings::PRICINGS;
     let rated = async |visitor: &SessionUser, quantities: &str| {
-        visitor.get_with("rate_pricing", reference, &billing_console::query(&[("quantity", quantities)])).await
+        visitor.get_with(&RatePricing::SPEC, reference, &billing_console::query(&[("quantity", quantities)])).await
     };
     let quantity = field(said, "quantity").unwrap_or_default().to_owned();
     let asked = if quantity.is_empty() {

@@ -1,6 +1,7 @@
 //! Objects that the script suggests for a reference while one types.
 
 use actix_web::HttpResponse;
+use billing_api::operations::Search;
 use billing_console::JsonView;
 
 use super::form_data::{field, query};
@@ -30,7 +31,7 @@ pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<HttpRes
     let asked = query(&visitor.request);
     let found: Vec<(String, String)> = match field(&asked, "q") {
         Some(sought) => {
-            let found = visitor.get_with("search", "", &billing_console::query(&[("q", sought)])).await?;
+            let found = visitor.get_with(&Search::SPEC, "", &billing_console::query(&[("q", sought)])).await?;
             let of_kind = JsonView(&found).items().filter(|one| one.at("kind").is(kind));
             let name = |one: JsonView<'_>| one.at(if one.at("name").is_there() { "name" } else { "number" }).text();
             of_kind.map(|one| named(one.at("ref").text(), &name(one))).collect()

@@ -1,6 +1,7 @@
 //! Periods and references in the addresses of lists. Addresses have named periods, dates, names and numbers; the API has dates,
 //! instants and references.
 
+use billing_api::operations::Search;
 use billing_application::error::UseCaseError;
 use billing_console::{Filter, InputKind, JsonView, NamedPeriod, View, period_filters, selected_part};
 use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, day_after, minus_days, parse_date, plus_months};
@@ -182,7 +183,7 @@ async fn search(visitor: &SessionUser, part: &str, sought: &str) -> Option<(Stri
     let (_, kind) = KINDS.iter().find(|(of, _)| *of == part)?;
     let raw = billing_console::query(&[("q", sought)]);
     // Without the permission to search, only references select objects.
-    let found = visitor.quietly().get_with("search", "", &raw).await.ok()?;
+    let found = visitor.quietly().get_with(&Search::SPEC, "", &raw).await.ok()?;
     matching(&found, kind, sought)
 }
 

@@ -1,6 +1,7 @@
 //! Billing run pages: results, and starting a run.
 
 use actix_web::HttpResponse;
+use billing_api::operations::{GetBillingRun, RunBilling};
 use billing_application::UseCase;
 use billing_console::{Crumb, href, listings};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use billing_api::problem::Problem;
 
 /// Renders the page of a run.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let run = visitor.get("get_billing_run", reference).await?;
+    let run = visitor.get(&GetBillingRun::SPEC, reference).await?;
     let body = billing_console::billing_run(&run);
     Ok(PageBuilder { title: "Billing run".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), body })
 }
@@ -23,7 +24,7 @@ pub(super) async fn preview(visitor: &SessionUser) -> Result<PageBuilder, Proble
     visitor.allow(UseCase::RunBilling)?;
     let report = run(visitor, true).await?;
     let body = billing_console::billing_preview(&report);
-    visitor.shows("run_billing", "", "");
+    visitor.shows(&RunBilling::SPEC, "", "");
     Ok(PageBuilder { title: "Run billing".to_owned(), part: listings::BILLING_RUNS.part, crumbs: crumbs(), body })
 }
 
@@ -35,7 +36,7 @@ pub(super) async fn carry_out(visitor: &SessionUser) -> Result<HttpResponse, Pro
 }
 
 async fn run(visitor: &SessionUser, dry_run: bool) -> Result<Value, Problem> {
-    written(visitor.post("run_billing", json!({"dry_run": dry_run})).await?)
+    written(visitor.post(&RunBilling::SPEC, json!({"dry_run": dry_run})).await?)
 }
 
 fn crumbs() -> Vec<Crumb> {

@@ -1,5 +1,6 @@
 //! The visitor of the console: an administrator with a session, who calls operations.
 
+use billing_api::operation::OperationSpec;
 use std::cell::RefCell;
 
 use actix_web::HttpRequest;
@@ -24,7 +25,7 @@ use crate::call::{Call, Reply};
 use crate::context::RequestContext;
 use crate::endpoints;
 use crate::state::{HttpState, state_of};
-use billing_api::operations;
+use billing_api::operations::DryRun;
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 
@@ -74,8 +75,7 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns a problem for a malformed query string.
-    pub(super) fn call(&self, id: &str, query: &str) -> Result<Call, Problem> {
-        let operation = operations::named(id)?;
+    pub(super) fn call(&self, operation: &'static OperationSpec, query: &str) -> Result<Call, Problem> {
         let path = operation.path.split('{').next().unwrap_or_default();
         Ok(Call::new(&self.request, self.principal(), operation.use_case()?, Query::of(path, query)?))
     }
@@ -84,8 +84,8 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn answer(&self, id: &str, reference: &str, query: &str) -> Reply {
-        endpoints::answer(operations::named(id)?, self.call(id, query)?, reference.to_owned(), None).await
+    pub(super) async fn answer(&self, operation: &'static OperationSpec, reference: &str, query: &str) -> Reply {
+        endpoints::answer(operation, self.call(operation, query)?, reference.to_owned(), None).await
     }
 
     /// Returns the visitor for calls that the page does not show.
@@ -94,8 +94,7 @@ impl SessionUser {
     }
 
     /// Shows an API call on the page. `reference` and `query` are empty if the call has none.
-    pub(super) fn shows(&self, id: &str, reference: &str, query: &str) {
-        let Ok(operation) = operations::named(id) else { return };
+    pub(super) fn shows(&self, operation: &'static OperationSpec, reference: &str, query: &str) {
         let path = [operation.url(reference).as_str(), if query.is_empty() { "" } else { "?" }, query].concat();
         let call = billing_console::Call { method: operation.method.as_str(), path, operation: operation.id };
         let mut calls = self.calls.borrow_mut();
@@ -113,42 +112,53 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn get(&self, id: &str, reference: &str) -> Result<Value, Problem> {
-        self.get_with(id, reference, "").await
+    pub(super) async fn get(&self, operation: &'static OperationSpec, reference: &str) -> Result<Value, Problem> {
+        self.get_with(operation, reference, "").await
     }
 
     /// Returns the JSON that an operation returns for a reference and a query string.
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn get_with(&self, id: &str, reference: &str, query: &str) -> Result<Value, Problem> {
-        self.shows(id, reference, query);
-        written(self.answer(id, reference, query).await?)
+    pub(super) async fn get_with(
+        &self,
+        operation: &'static OperationSpec,
+        reference: &str,
+        query: &str,
+    ) -> Result<Value, Problem> {
+        self.shows(operation, reference, query);
+        written(self.answer(operation, reference, query).await?)
     }
 
     /// Returns a page of the list that an operation returns.
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn list(&self, id: &str, query: &str) -> Result<Listed, Problem> {
-        self.shows(id, "", query);
-        Listed::of(self.answer(id, "", query).await?)
+    pub(super) async fn list(&self, operation: &'static OperationSpec, query: &str) -> Result<Listed, Problem> {
+        self.shows(operation, "", query);
+        Listed::of(self.answer(operation, "", query).await?)
     }
 
     /// Runs an operation with a body and without a reference.
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn post(&self, id: &str, body: Value) -> Reply {
-        self.change(id, "", None, Some(body)).await
+    pub(super) async fn post(&self, operation: &'static OperationSpec, body: Value) -> Reply {
+        self.change(operation, "", None, Some(body)).await
     }
 
     /// Runs an operation with an optional idempotency key. `reference` has no effect if the path has none.
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn change(&self, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
-        self.send(self.call(id, "")?, id, reference, key, body).await
+    pub(super) async fn change(
+        &self,
+        operation: &'static OperationSpec,
+        reference: &str,
+        key: Option<IdempotencyKey>,
+        body: Option<Value>,
+    ) -> Reply {
+        self.send(self.call(operation, "")?, operation, reference, key, body).await
     }
 
     /// Runs the operation of a confirmed preview, with the idempotency key of its form. Warnings that the visitor did not accept
@@ -156,14 +166,26 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal, or 409 [`WARNINGS_NOT_ACCEPTED`](crate::call::WARNINGS_NOT_ACCEPTED).
-    pub(super) async fn change_as_previewed(&self, id: &str, reference: &str, said: &FormData, body: Option<Value>) -> Reply {
-        let call = self.call(id, "")?;
+    pub(super) async fn change_as_previewed(
+        &self,
+        operation: &'static OperationSpec,
+        reference: &str,
+        said: &FormData,
+        body: Option<Value>,
+    ) -> Reply {
+        let call = self.call(operation, "")?;
         let call = if field(said, ACCEPTED).is_some() { call } else { call.without_warnings() };
-        self.send(call, id, reference, form_key(said), body).await
+        self.send(call, operation, reference, form_key(said), body).await
     }
 
-    async fn send(&self, mut call: Call, id: &str, reference: &str, key: Option<IdempotencyKey>, body: Option<Value>) -> Reply {
-        let operation = operations::named(id)?;
+    async fn send(
+        &self,
+        mut call: Call,
+        operation: &'static OperationSpec,
+        reference: &str,
+        key: Option<IdempotencyKey>,
+        body: Option<Value>,
+    ) -> Reply {
         let path = operation.url(reference);
         call.key = key.map(|key| ScopedIdempotencyKey { path: path.trim_end_matches('/').to_owned(), key });
         endpoints::answer(operation, call, reference.to_owned(), body.map(ParsedBody::from)).await
@@ -173,11 +195,16 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal, or 422 `no_dry_run` if the operation does not support dry runs.
-    pub(super) async fn rehearse(&self, id: &str, reference: &str, body: Option<Value>) -> Result<Value, Problem> {
-        let path = operations::named(id)?.url(reference);
+    pub(super) async fn rehearse(
+        &self,
+        operation: &'static OperationSpec,
+        reference: &str,
+        body: Option<Value>,
+    ) -> Result<Value, Problem> {
+        let path = operation.url(reference);
         let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
         said.extend(body.map(|body| ("body".to_owned(), body)));
-        Ok(effects_with_steps(written(self.post("dry_run", Value::Object(said)).await?)?))
+        Ok(effects_with_steps(written(self.post(&DryRun::SPEC, Value::Object(said)).await?)?))
     }
 
     /// Returns the frame of a page.

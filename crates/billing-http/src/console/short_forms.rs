@@ -402,6 +402,7 @@ pub(super) fn edited_prices(pricing: &Value) -> ShortForm {
 
 #[cfg(test)]
 mod tests {
+    use billing_api::operations::{CreatePricing, EditPricing};
     use serde_json::json;
 
     use super::super::form_fields::{InitialValues, ListEdits, body, items};
@@ -420,15 +421,15 @@ mod tests {
     fn every_short_form_has_few_fields_and_all_of_them_exist() {
         for form in CATALOG_FORMS {
             let operation = format!("create_{}", form.part.trim_end_matches('s').replace('-', "_"));
-            let operation = operation.replace("entitie", "entity");
+            let operation = billing_api::operations::named(&operation.replace("entitie", "entity")).expect("an operation");
             let short = catalog_form(form.part).expect(form.part);
-            let arranged = short.arranged(items(shapes(&operation), "", InitialValues::Nothing, &[]));
-            assert_eq!(names(&arranged.fields), form.fields.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation}");
-            assert_eq!(names(&arranged.more), form.more.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation}");
-            assert!(arranged.fields.len() <= MAX_VISIBLE, "{operation}");
+            let arranged = short.arranged(items(shapes(operation), "", InitialValues::Nothing, &[]));
+            assert_eq!(names(&arranged.fields), form.fields.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation:?}");
+            assert_eq!(names(&arranged.more), form.more.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation:?}");
+            assert!(arranged.fields.len() <= MAX_VISIBLE, "{operation:?}");
             let is_of = |(field, ..): &FieldRow, name: &str| field.split('/').next() == Some(name);
             let listed = |name: &str| form.fields.iter().chain(form.more).any(|row| is_of(row, name));
-            assert_eq!(shapes(&operation).iter().all(|shape| listed(&shape.name)), !form.has_advanced, "{operation}");
+            assert_eq!(shapes(operation).iter().all(|shape| listed(&shape.name)), !form.has_advanced, "{operation:?}");
         }
     }
 
@@ -437,7 +438,7 @@ mod tests {
         for form in PRICE_FORMS {
             let short = new_pricing(form.model).expect(form.model);
             let defaults = short.defaults();
-            let arranged = short.arranged(items(shapes("create_pricing"), "", InitialValues::Said(&defaults), &[]));
+            let arranged = short.arranged(items(shapes(&CreatePricing::SPEC), "", InitialValues::Said(&defaults), &[]));
             assert_eq!(arranged.fields.len(), short.fields.len(), "{}: {:?}", form.model, names(&arranged.fields));
             assert_eq!(arranged.hidden, FormData::new(), "{}", form.model);
             assert!(arranged.fields.len() <= MAX_VISIBLE && !form.example.is_empty(), "{}", form.model);
@@ -465,10 +466,10 @@ mod tests {
         let price = json!({"model": "GRADUATED", "tiers": [{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]});
         let usage = json!({"line_item_id": "usage", "name": "Calls", "kind": "USAGE", "usage_product_ref": "calls",
             "price": price});
-        let made = body(shapes("create_pricing"), "", &short.completed(&pairs, false), None, ListEdits::Replaced);
+        let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&pairs, false), None, ListEdits::Replaced);
         assert_eq!(Value::Object(made), json!({"name": "Plan", "currency": "EUR", "line_items": [usage]}));
         let with_fee: FormData = pairs.into_iter().filter(|(name, _)| name != FEE).chain(said(&[(FEE, "49")])).collect();
-        let made = body(shapes("create_pricing"), "", &short.completed(&with_fee, false), None, ListEdits::Replaced);
+        let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&with_fee, false), None, ListEdits::Replaced);
         let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
         assert_eq!(made["line_items"], json!([usage, fee]));
     }
@@ -480,7 +481,7 @@ mod tests {
             item("a", json!({"model": "PER_UNIT", "unit_price": 0.05})),
             item("b", json!({"model": "PACKAGE", "package_size": 1000, "package_price": 40})),
         ]});
-        let all = || items(shapes("edit_pricing"), "", InitialValues::Present(&pricing), &[]);
+        let all = || items(shapes(&EditPricing::SPEC), "", InitialValues::Present(&pricing), &[]);
         let arranged = edited_prices(&pricing).arranged(all());
         let prices = ["line_items/0/price/unit_price", "line_items/1/price/package_size", "line_items/1/price/package_price"];
         assert_eq!(names(&arranged.fields), [&["name"][..], &prices].concat());
@@ -488,7 +489,7 @@ mod tests {
         let mut values = arranged.hidden;
         add_values(&arranged.fields, &mut values);
         add_values(&arranged.more, &mut values);
-        let sent: Vec<_> = shapes("edit_pricing").iter().filter(|shape| shape.name != "currency").cloned().collect();
+        let sent: Vec<_> = shapes(&EditPricing::SPEC).iter().filter(|shape| shape.name != "currency").cloned().collect();
         assert!(values.iter().all(|(name, _)| name != "currency"), "{values:?}");
         let unchanged = body(&sent, "", &values, Some(&pricing), ListEdits::Replaced);
         assert_eq!(Value::Object(unchanged), json!({}), "{values:?}");

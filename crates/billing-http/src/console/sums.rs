@@ -1,5 +1,6 @@
 //! Usage sums on pages. Sums over many events take long, so they are loaded in a separate frame.
 
+use billing_api::operations::SummarizeUsage;
 use std::future::Future;
 use std::iter;
 
@@ -21,7 +22,7 @@ const FEW: u64 = 50_000;
 
 /// Shows the API calls of [`sums`] on the page, which may load the sums in a frame.
 pub(super) fn shows(visitor: &SessionUser, raw: &str) {
-    visitor.shows("summarize_usage", "", raw);
+    visitor.shows(&SummarizeUsage::SPEC, "", raw);
     let products = wanted(&listings::USAGE_PRODUCTS, iter::empty(), MOST_PRODUCTS);
     visitor.shows(listings::USAGE_PRODUCTS.operation, "", &products);
 }
@@ -31,7 +32,7 @@ pub(super) fn shows(visitor: &SessionUser, raw: &str) {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
-    let summary = visitor.quietly().get_with("summarize_usage", "", raw).await?;
+    let summary = visitor.quietly().get_with(&SummarizeUsage::SPEC, "", raw).await?;
     let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
     Ok(UsageAnswers { summary, usage_products })
 }
@@ -45,7 +46,7 @@ pub(super) async fn totals(visitor: &SessionUser, answers: &UsageAnswers, raw: &
     if !answers.needs_totals() {
         return Ok(Value::Null);
     }
-    visitor.quietly().get_with("summarize_usage", "", raw).await
+    visitor.quietly().get_with(&SummarizeUsage::SPEC, "", raw).await
 }
 
 /// Returns the URL of a frame.

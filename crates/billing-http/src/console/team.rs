@@ -1,6 +1,11 @@
 //! Pages and forms for the team, the visitor's account and API keys.
 
 use actix_web::HttpResponse;
+use billing_api::operations::{
+    ChangePassword, ConfirmIdentity, ConfirmSecondFactor, DeleteKey, EditAdministrator, EndOtherSessions, EndSession,
+    EnrollSecondFactor, GenerateKey, GetSession, InviteAdministrator, ListAdministrators, ListKeys, ListSessions,
+    RemoveSecondFactor, ResetAdministrator, RotateKey,
+};
 use billing_console::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, ROOT, href};
 use billing_domain::access::Scope;
 use serde_json::{Map, Value, json};
@@ -45,7 +50,7 @@ pub(super) fn to_confirmation(visitor: &SessionUser) -> HttpResponse {
 
 async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let next = field(said, "next").unwrap_or_default();
-    match visitor.post("confirm_identity", secrets(said, &["password"])).await {
+    match visitor.post(&ConfirmIdentity::SPEC, secrets(said, &["password"])).await {
         Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
         Err(problem) if belongs_there(&problem) => {
             let made =
@@ -63,7 +68,7 @@ pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilde
         CONFIRM => {
             let next = query(&visitor.request);
             let body = billing_console::confirmation(field(&next, "next").unwrap_or_default(), None);
-            visitor.shows("confirm_identity", "", "");
+            visitor.shows(&ConfirmIdentity::SPEC, "", "");
             Ok(PageBuilder::of("Confirm your password", "account", body))
         }
         "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
@@ -91,7 +96,7 @@ fn belongs_there(problem: &Problem) -> bool {
 }
 
 async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
-    let keys = visitor.get("list_keys", "").await?;
+    let keys = visitor.get(&ListKeys::SPEC, "").await?;
     Ok(PageBuilder::of("API keys", "keys", billing_console::keys(&keys, &form)))
 }
 
@@ -114,7 +119,7 @@ async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse
     if let Some(day) = field(said, "ends") {
         body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
     }
-    match visitor.post("generate_key", Value::Object(body)).await {
+    match visitor.post(&GenerateKey::SPEC, Value::Object(body)).await {
         Ok(made) => Ok(shown_key(visitor, written(made)?)),
         Err(problem) if belongs_there(&problem) => {
             Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
@@ -126,7 +131,7 @@ async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse
 async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    let rotated = visitor.change("rotate_key", reference, None, body).await?;
+    let rotated = visitor.change(&RotateKey::SPEC, reference, None, body).await?;
     Ok(shown_key(visitor, written(rotated)?))
 }
 
@@ -141,12 +146,12 @@ fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud
 }
 
 async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    visitor.answer("delete_key", reference, "").await?;
+    visitor.answer(&DeleteKey::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
 
 async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
-    let all = visitor.get("list_administrators", "").await?;
+    let all = visitor.get(&ListAdministrators::SPEC, "").await?;
     let body = billing_console::team(&all, &visitor.who().email, &invitation);
     Ok(PageBuilder::of("Team", "team", body))
 }
@@ -154,7 +159,7 @@ async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuild
 async fn invite(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
-    match visitor.post("invite_administrator", json!({"email": email, "role": role})).await {
+    match visitor.post(&InviteAdministrator::SPEC, json!({"email": email, "role": role})).await {
         Ok(invited) => Ok(shown_invitation(visitor, &written(invited)?)),
         Err(problem) if belongs_there(&problem) => {
             let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
@@ -171,7 +176,7 @@ fn shown_invitation(visitor: &SessionUser, answer: &Value) -> HttpResponse {
 
 async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
-    match visitor.change("reset_administrator", reference, None, Some(body)).await {
+    match visitor.change(&ResetAdministrator::SPEC, reference, None, Some(body)).await {
         Ok(reset) => Ok(shown_invitation(visitor, &written(reset)?)),
         Err(problem) => team_refused(visitor, problem).await,
     }
@@ -184,7 +189,7 @@ async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormD
         "enable" => (json!({"disabled": false}), "enable"),
         _ => return Err(Problem::unknown_route()),
     };
-    match visitor.change("edit_administrator", reference, None, Some(body)).await {
+    match visitor.change(&EditAdministrator::SPEC, reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
         Err(problem) => team_refused(visitor, problem).await,
     }
@@ -198,8 +203,8 @@ async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<HttpRes
 }
 
 async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
-    let own = visitor.get("get_session", "").await?;
-    let sessions = visitor.get("list_sessions", "").await?;
+    let own = visitor.get(&GetSession::SPEC, "").await?;
+    let sessions = visitor.get(&ListSessions::SPEC, "").await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
     Ok(PageBuilder::of("Your account", "account", billing_console::account(&answers)))
 }
@@ -214,7 +219,7 @@ async fn account_after(visitor: &SessionUser, form: &str, outcome: Reply) -> Rep
 }
 
 async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<HttpResponse, Problem> {
-    let changed = visitor.post("change_password", secrets(said, &["password", "new_password"])).await;
+    let changed = visitor.post(&ChangePassword::SPEC, secrets(said, &["password", "new_password"])).await;
     account_after(visitor, "password", changed).await
 }
 
@@ -227,12 +232,12 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
 async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     match action {
         "enroll" => {
-            let answer = written(visitor.answer("enroll_second_factor", "", "").await?)?;
+            let answer = written(visitor.answer(&EnrollSecondFactor::SPEC, "", "").await?)?;
             let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
             let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
             Ok(shown_once(visitor, "Second factor setup", "account", billing_console::enrolled(&enrollment)))
         }
-        "confirm" => match visitor.post("confirm_second_factor", secrets(said, &["code"])).await {
+        "confirm" => match visitor.post(&ConfirmSecondFactor::SPEC, secrets(said, &["code"])).await {
             Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", billing_console::recovery_codes(&written(codes)?))),
             Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
                 Ok(wrong_code(visitor, said, problem))
@@ -240,7 +245,7 @@ async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> 
             Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
         },
         "remove" => {
-            let removed = visitor.post("remove_second_factor", secrets(said, &["password", "code"])).await;
+            let removed = visitor.post(&RemoveSecondFactor::SPEC, secrets(said, &["password", "code"])).await;
             account_after(visitor, "remove", removed).await
         }
         _ => Err(Problem::unknown_route()),
@@ -261,11 +266,11 @@ fn reason(problem: &Problem) -> String {
 }
 
 async fn end_session(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    visitor.answer("end_session", reference, "").await?;
+    visitor.answer(&EndSession::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
 async fn end_other_sessions(visitor: &SessionUser) -> Result<HttpResponse, Problem> {
-    visitor.answer("end_other_sessions", "", "").await?;
+    visitor.answer(&EndOtherSessions::SPEC, "", "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

@@ -1,6 +1,10 @@
 //! Pages and forms for webhook endpoints and deliveries.
 
 use actix_web::HttpResponse;
+use billing_api::operations::{
+    CreateWebhookEndpoint, DeleteWebhookEndpoint, EditWebhookEndpoint, GetNotification, GetWebhookEndpoint, ListNotifications,
+    ListWebhookDeliveries, ReplayWebhookDeliveries, RotateWebhookSecret, TestWebhookEndpoint,
+};
 use billing_application::UseCase;
 use billing_console::{Crumb, JsonView, Notice, WebhookAnswers, WebhookForm, href, listings};
 use serde_json::{Map, Value, json};
@@ -32,7 +36,7 @@ pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) 
 
 /// Renders the page of an endpoint.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let endpoint = visitor.get("get_webhook_endpoint", reference).await?;
+    let endpoint = visitor.get(&GetWebhookEndpoint::SPEC, reference).await?;
     let deliveries = few(visitor, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
     let may_change = visitor.may(UseCase::EditWebhookEndpoint);
     let title = JsonView(&endpoint).at("url").text();
@@ -42,11 +46,11 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 
 /// Renders a notification with its deliveries.
 pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let notification = visitor.get("get_notification", reference).await?;
+    let notification = visitor.get(&GetNotification::SPEC, reference).await?;
     let at = JsonView(&notification);
     let (kind, subject) = (at.at("type").text(), at.at("subject").text());
     let asked = billing_console::query(&[("type", &kind), ("subject", &subject), ("pageSize", MANY)]);
-    let all = visitor.list("list_webhook_deliveries", &asked).await?.elements;
+    let all = visitor.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
     let of_it = JsonView(&all).items().filter(|delivery| delivery.at("notification_ref").is(reference));
     let deliveries = Value::Array(of_it.map(|delivery| delivery.0.clone()).collect());
     // A test belongs to no delivery that could be sent again.
@@ -60,7 +64,7 @@ pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<P
 /// Returns the problem of a failed API call.
 pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &str) -> Result<Value, Problem> {
     let subject = format!("{kind}:{reference}");
-    visitor.get_with("list_notifications", "", &billing_console::query(&[("subject", &subject), ("pageSize", MANY)])).await
+    visitor.get_with(&ListNotifications::SPEC, "", &billing_console::query(&[("subject", &subject), ("pageSize", MANY)])).await
 }
 
 /// Renders the form that creates or edits an endpoint.
@@ -69,7 +73,7 @@ pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<
     let Some(reference) = edited else {
         return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
     };
-    let endpoint = visitor.quietly().get("get_webhook_endpoint", reference).await?;
+    let endpoint = visitor.quietly().get(&GetWebhookEndpoint::SPEC, reference).await?;
     let at = JsonView(&endpoint);
     let list = |field: &str| at.at(field).items().map(JsonView::text).collect::<Vec<_>>().join(" ");
     let form = WebhookForm {
@@ -121,8 +125,8 @@ async fn save(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> R
     let types = list("event_types");
     body.insert("event_types".to_owned(), if types.is_null() { json!(["*"]) } else { types });
     let (id, reference) = match edited {
-        Some(reference) => ("edit_webhook_endpoint", reference),
-        None => ("create_webhook_endpoint", ""),
+        Some(reference) => (&EditWebhookEndpoint::SPEC, reference),
+        None => (&CreateWebhookEndpoint::SPEC, ""),
     };
     let problem = match visitor.change(id, reference, key(said), Some(Value::Object(body))).await {
         Ok(answer) => match edited {
@@ -161,14 +165,14 @@ fn shown_secret(visitor: &SessionUser, answer: &Value) -> HttpResponse {
 async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    match visitor.change("rotate_webhook_secret", reference, None, body).await {
+    match visitor.change(&RotateWebhookSecret::SPEC, reference, None, body).await {
         Ok(rotated) => Ok(shown_secret(visitor, &written(rotated)?)),
         Err(problem) => beside(visitor, reference, problem).await,
     }
 }
 
 async fn test(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    let attempt = written(visitor.change("test_webhook_endpoint", reference, None, None).await?)?;
+    let attempt = written(visitor.change(&TestWebhookEndpoint::SPEC, reference, None, None).await?)?;
     let at = JsonView(&attempt);
     let (outcome, status, said) = (at.at("outcome").text(), at.at("status").text(), at.at("excerpt").text());
     let notice = if at.at("outcome").is("DELIVERED") {
@@ -184,14 +188,14 @@ async fn test(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Pr
 async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<HttpResponse, Problem> {
     let notification = field(said, "notification_ref").unwrap_or_default();
     let body = json!({"notification_refs": [notification], "only": "ALL"});
-    match visitor.change("replay_webhook_deliveries", reference, None, Some(body)).await {
+    match visitor.change(&ReplayWebhookDeliveries::SPEC, reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done=send", href(&[listings::DELIVERIES.part, notification])))),
         Err(problem) => beside(visitor, reference, problem).await,
     }
 }
 
 async fn delete(visitor: &SessionUser, reference: &str) -> Result<HttpResponse, Problem> {
-    visitor.answer("delete_webhook_endpoint", reference, "").await?;
+    visitor.answer(&DeleteWebhookEndpoint::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-webhook", href(&[listings::WEBHOOKS.part]))))
 }
 

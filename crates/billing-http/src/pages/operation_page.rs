@@ -45,7 +45,7 @@ pub(super) fn all(document: &Value) -> Vec<OperationPage> {
     let of_path = |(path, item)| members(item).map(move |(method, described)| (path, method, described));
     let described = members(&document["paths"]).flat_map(of_path).filter(|(.., described)| described["operationId"].is_string());
     described
-        .map(|(path, method, described)| OperationSpec { document, method: method.to_uppercase(), path, described }.page())
+        .map(|(path, method, described)| DescribedOperation { document, method: method.to_uppercase(), path, described }.page())
         .collect()
 }
 
@@ -59,14 +59,14 @@ enum Credential {
 }
 
 /// One method on one path.
-struct OperationSpec<'d> {
+struct DescribedOperation<'d> {
     document: &'d Value,
     method: String,
     path: &'d str,
     described: &'d Value,
 }
 
-impl<'d> OperationSpec<'d> {
+impl<'d> DescribedOperation<'d> {
     fn page(self) -> OperationPage {
         OperationPage {
             id: text(self.described, "operationId").to_owned(),

@@ -412,7 +412,7 @@ mod tests {
         let pages = pages(&reference);
         for operation in billing_api::operations::OPERATIONS {
             let page = &pages[&format!("/docs/operations/{}", operation.id)];
-            assert!(page.contains(&format!("<code>{} {}</code>", operation.method, operation.path)), "{}", operation.id);
+            assert!(page.contains(&format!("<code>{} {}</code>", operation.method.as_str(), operation.path)), "{}", operation.id);
             assert!(pages["/docs"].contains(&format!("href=\"/docs/operations/{}\"", operation.id)), "{}", operation.id);
         }
         for (name, _) in members(&document["components"]["schemas"]) {

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use crate::common::{EMAIL, PASSWORD, Server};
 use crate::protocol::connected;
 use actix_web::http::Method;
+use billing_api::operation::HttpMethod;
 use billing_api::operations::OPERATIONS;
 use billing_application::catalog::create_customer;
 use billing_application::{UseCase, organizations, run};
@@ -20,7 +21,7 @@ const ALL: [&str; 5] = ["usage:write", "contracts:write", "catalog:write", "docu
 async fn head_is_answered_like_get_without_content() {
     let server = Server::new();
     let session = server.session().await;
-    for operation in OPERATIONS.iter().filter(|operation| operation.method == Method::GET) {
+    for operation in OPERATIONS.iter().filter(|operation| operation.method == HttpMethod::GET) {
         let path = operation.path.replace(['{', '}'], "");
         let get = server.get(&path, ("cookie", &session)).await;
         let head = server.send(Method::HEAD, &path, &[("cookie", &session)], None).await;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Server, UNKNOWN};
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
+use billing_api::operation::HttpMethod;
 use billing_api::operations::OPERATIONS;
 use billing_domain::access::Permission;
 use billing_domain::ports::{Access, DatabaseReplaced, RollBack, Store, StoreError, StoreResult, Tx};
@@ -67,7 +68,7 @@ async fn a_wrong_method_is_a_405_that_names_the_right_ones() {
 async fn a_slash_at_the_end_makes_no_difference() {
     let server = Server::new();
     let session = server.session().await;
-    for operation in OPERATIONS.iter().filter(|operation| operation.method == Method::GET) {
+    for operation in OPERATIONS.iter().filter(|operation| operation.method == HttpMethod::GET) {
         let bare = operation.path.trim_end_matches('/').replace(['{', '}'], "");
         let (without, with) =
             (server.get(&bare, ("cookie", &session)).await, server.get(&format!("{bare}/"), ("cookie", &session)).await);
@@ -93,7 +94,7 @@ async fn a_version_is_v0_or_left_out() {
             let is_persons = matches!(operation.need(), Some(Permission::Administrator | Permission::Owner));
             let mut headers = vec![if is_persons { ("cookie", session.as_str()) } else { ("authorization", bearer.as_str()) }];
             headers.extend(versions.iter().map(|version| ("version", *version)));
-            let reply = server.send(operation.method.clone(), &path, &headers, None).await;
+            let reply = server.send(operation.method.method(), &path, &headers, None).await;
             assert_eq!(reply.header("version"), Some("V0"), "{path}");
             assert_eq!(reply.text.contains("unsupported_version"), refused, "{path} {versions:?}");
             if refused {
@@ -101,7 +102,7 @@ async fn a_version_is_v0_or_left_out() {
                 assert_eq!(reply.json()["supported"], json!(["V0"]));
             }
         }
-        let nobody = server.send(operation.method.clone(), &path, &[("version", "V1")], None).await;
+        let nobody = server.send(operation.method.method(), &path, &[("version", "V1")], None).await;
         assert_eq!(nobody.problem().0, 401, "the credential is checked first");
     }
     let reply = server.send(Method::POST, "/auth/logout", &[("version", "V1")], None).await;
