@@ -2,6 +2,16 @@
 //!
 //! This crate knows no server and no page. [`operations`] is the table of all operations. [`dto`] and [`query`] read requests and
 //! build responses, [`job`] runs their use cases, [`problem`] are the refusals, and [`openapi`] describes them.
+//!
+//! An operation is a type, so a misspelt one does not compile:
+//!
+//! ```
+//! use billing_api::operations::GetCustomer;
+//! assert_eq!(GetCustomer::SPEC.url("acme"), "/api/customers/acme");
+//! ```
+//! ```compile_fail
+//! use billing_api::operations::GetCustomr;
+//! ```
 
 #![allow(missing_docs, reason = "fields of bodies and queries are described for OpenAPI, and the rest is not published")]
 
