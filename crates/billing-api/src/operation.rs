@@ -37,7 +37,6 @@ pub enum AuthRequirement {
 
 /// The HTTP method of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::upper_case_acronyms, reason = "methods are written so")]
 pub enum HttpMethod {
     /// Reads.
     GET,
