@@ -73,8 +73,8 @@ const CRATES: [CrateRule; 20] = [
     },
     CrateRule {
         name: "billing-console",
-        may_use: "maud qrcode serde_json",
-        never: "actix-web billing-application billing-domain diesel tokio",
+        may_use: "billing-api maud qrcode serde_json",
+        never: "actix-web billing-http diesel tokio",
     },
     CrateRule {
         name: "billing-api",
