@@ -320,7 +320,8 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
         "/entity/legal_name",
         "/entity/address",
         "/entity/vat_id"
-      ]
+      ],
+      "missing_glyphs": null
     }
     "#);
 }
@@ -475,7 +476,8 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
         "/entity/legal_name",
         "/entity/address",
         "/entity/vat_id"
-      ]
+      ],
+      "missing_glyphs": null
     }
     "#);
 }
