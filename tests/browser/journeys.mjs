@@ -659,6 +659,9 @@ const tasks = {
     async 'changed contract'(user, id) {
         const draft = await sell(`changes-${id}`, 'Changes Ltd');
         const contract = await contractOf(draft);
+        // Only a line item with an agreed quantity has seats to change.
+        const seats = { product_pricing_ref: 'api-plan', line_item_id: 'platform-fee', quantity: 2 };
+        await api('POST', `/api/contracts/quantities/${contract}`, seats);
         const { page } = user;
         // Previews a form, carries it out and compares the result with the preview.
         const change = async (button, notice, isSeen = true) => {

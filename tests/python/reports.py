@@ -8,6 +8,7 @@ EXPECTED has one event per line, as GET /api/usage/event/<ref> answers it, in th
 import csv
 import json
 import sys
+from datetime import datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 
@@ -82,6 +83,9 @@ def is_sheet_cell(cell, value):
         if isinstance(cell, str):
             return is_same_number(cell, value)
         return Decimal(repr(cell)) == value
+    if isinstance(cell, datetime):
+        # The number of a date cell has milliseconds.
+        return abs(cell.replace(tzinfo=timezone.utc) - datetime.fromisoformat(value)) <= timedelta(milliseconds=1)
     return isinstance(cell, str) and unescape(cell) == value
 
 

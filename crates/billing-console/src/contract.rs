@@ -93,7 +93,9 @@ fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Mark
     html! {
         div.actions {
             @if answers.is_open() {
-                a.button href=(task(reference, "seats", None)) { "Change seats" }
+                @if at.at("products").items().flat_map(|product| product.at("line_items").items()).any(has_quantity) {
+                    a.button href=(task(reference, "seats", None)) { "Change seats" }
+                }
                 a.button href=(task(reference, "add", None)) { "Add product" }
                 a.button href=(task(reference, "end", None)) { "Move end" }
                 a.button href=(task(reference, "invoicing", None)) { "Change invoicing details" }

@@ -14,7 +14,7 @@ use billing_domain::ports::{Clock, KeyMaker, Store};
 use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PrintProcessSettings, PrintProcesses, this_program};
-use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
+use billing_storage::{Database, DatabaseOptions, DatabaseUrl, require_whole};
 use billing_webhooks::{HttpWebhooks, WebhookSettings};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -70,6 +70,8 @@ fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
 pub(crate) fn open_existing(store: &StoreSettings) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url()?.expose_secret())?;
     if let Some(file) = url.file().filter(|file| !file.exists()) {
+        // In the middle of a restore, no file is there.
+        require_whole(file).map_err(CommandError::Setting)?;
         return Err(CommandError::Setting(format!("no database exists at {}", file.display())));
     }
     open(store)

@@ -472,7 +472,10 @@ impl Store for Database {
 
 /// Checks that a file may be opened: no restore of it was interrupted, and no log is left without the file. SQLite would delete
 /// such a log, or apply it to another file at the same path.
-fn require_whole(path: &Path) -> Result<(), String> {
+///
+/// # Errors
+/// Returns what is missing, and the command that completes it.
+pub fn require_whole(path: &Path) -> Result<(), String> {
     let marker = beside(path, RESTORING);
     if marker.symlink_metadata().is_ok() {
         let (file, marker) = (path.display(), marker.display());

@@ -54,7 +54,7 @@ mod tx;
 mod url;
 mod usage_key;
 
-pub use database::{Database, DatabaseOptions, OpenError};
+pub use database::{Database, DatabaseOptions, OpenError, require_whole};
 pub use distribute::Distribution;
 pub use restore::{RestoreError, restore_file};
 pub use shards::customer_hash;
