@@ -69,6 +69,9 @@ async function sell(customer, name) {
     return (await api('POST', '/api/usage/event', event)).related_document_ref;
 }
 
+// Only a line item with an agreed quantity has seats to change.
+const seats = { product_pricing_ref: 'api-plan', line_item_id: 'platform-fee', quantity: 2 };
+
 // Returns the code of a base32 secret, a number of 30-second steps from now (RFC 6238).
 function code(secret, steps) {
     const bits = [...secret].map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0')).join('');
@@ -659,8 +662,6 @@ const tasks = {
     async 'changed contract'(user, id) {
         const draft = await sell(`changes-${id}`, 'Changes Ltd');
         const contract = await contractOf(draft);
-        // Only a line item with an agreed quantity has seats to change.
-        const seats = { product_pricing_ref: 'api-plan', line_item_id: 'platform-fee', quantity: 2 };
         await api('POST', `/api/contracts/quantities/${contract}`, seats);
         const { page } = user;
         // Previews a form, carries it out and compares the result with the preview.
@@ -943,6 +944,7 @@ async function everyPage(browser) {
             await page.click('button:text("Test")');
             await page.waitForSelector('.wrong');
             await look(page, 'format-wrong', size, colorScheme);
+            await api('POST', pages.contract.replace('/console/contracts/', '/api/contracts/quantities/'), seats);
             await page.goto(`${service}${pages.contract}/seats`);
             await page.fill('[name=quantity]', '12');
             await page.click('button:text-is("Preview")');

@@ -19,7 +19,7 @@ use billing_domain::receivables::StatementPrintout;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::fonts::{self, GlyphCoverage, SYSTEM_FOLDERS};
-use crate::sheet::{Reply, Sheet};
+use crate::sheet::{Reply, Sheet, may_lack_glyphs};
 use crate::typesetting_process::{ProcessLimits, TOO_SLOW};
 
 /// The default of [`memory_mib`](PrintProcessSettings::memory_mib).
@@ -107,7 +107,8 @@ impl DocumentPrinter for PrintProcesses {
     }
 
     fn missing_glyphs(&self, printout: &Printout) -> String {
-        Sheet::of_document(printout).map(|sheet| self.0.missing_glyphs(&sheet)).unwrap_or_default()
+        let sheet = may_lack_glyphs(printout).then(|| Sheet::of_document(printout).ok()).flatten();
+        sheet.map(|sheet| self.0.missing_glyphs(&sheet)).unwrap_or_default()
     }
 
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {

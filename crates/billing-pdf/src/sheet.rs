@@ -1,11 +1,13 @@
 //! The inputs of a file, and the form in which they go to a typesetting process.
 
+use std::fmt::{self, Write as _};
 use std::io::{self, Read, Write};
 
 use billing_domain::calendar::{Date, TimeZone};
 use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::party::appearance::{Logo, LogoFormat};
+use billing_domain::party::legal::Language;
 use billing_domain::ports::PrintError;
 use billing_domain::receivables::StatementPrintout;
 use serde::{Deserialize, Serialize};
@@ -171,6 +173,25 @@ impl Sheet {
         let logo = logo.and_then(format).map(|format| SheetLogo { format, image });
         Ok(Self { template, data, draft, logo, e_invoice: has_e_invoice.then_some(e_invoice), identifier, day })
     }
+}
+
+/// Returns whether a document can have characters that the built-in fonts lack. Most documents can't, and the template's data takes
+/// much longer than this answer.
+pub(crate) fn may_lack_glyphs(printout: &Printout) -> bool {
+    /// Notices characters outside of ASCII. The debug format has each character of a text, or its escape.
+    struct Probe(bool);
+
+    impl fmt::Write for Probe {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0 |= !text.is_ascii() || text.contains("\\u{");
+            Ok(())
+        }
+    }
+
+    let mut probe = Probe(printout.said.paper.as_ref().is_some_and(|paper| paper.language == Language::Ja));
+    // A probe never fails.
+    let _ = write!(probe, "{:?}", printout.said);
+    probe.0
 }
 
 /// Returns the date of a file: the document's issue date, or the day on which a draft was opened.
