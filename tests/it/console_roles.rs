@@ -163,6 +163,9 @@ fn make_world(owner: &Client, software: &Client) {
         software.post(path, &body).ok();
     }
     let contract = catalog::make_contract(software, &catalog::contract(catalog::ACME));
+    // Seats are changed of a line item with an agreed quantity.
+    let seats = json!({"product_pricing_ref": catalog::API_PLAN, "line_item_id": "platform-fee", "quantity": 2});
+    software.post(&format!("/api/contracts/quantities/{contract}"), &seats).ok();
     software.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
     let charge = json!({"charge_ref": "setup", "contract_ref": contract, "date": Day::today().to_string(), "name": "Setup", "unit_price": 5});
     software.post("/api/charges/", &charge).ok();
