@@ -3,7 +3,7 @@
 //! This crate handles headers, statuses, JSON keys and cookies. It contains no billing rule and no SQL. A request passes:
 //!
 //! 1. `middleware`: request id, timeout, panics, problem documents and the log line;
-//! 2. the router, which is built from [`operations`];
+//! 2. the router, which is built from [`billing_api::operations`];
 //! 3. the guard of the operation, which checks the credential, then the headers;
 //! 4. a handler in `routes`, which extracts the input, runs one use case on a blocking thread and renders the result.
 //!
