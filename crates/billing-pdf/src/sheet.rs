@@ -203,7 +203,6 @@ fn day_of(printout: &Printout) -> Date {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Printed(Vec<u8>),
-    MissingGlyph(String),
     Failed(String),
 }
 
@@ -212,7 +211,6 @@ impl Reply {
     pub(crate) fn of(outcome: Result<Vec<u8>, PrintError>) -> Self {
         match outcome {
             Ok(file) => Self::Printed(file),
-            Err(PrintError::MissingGlyph(missing)) => Self::MissingGlyph(missing),
             Err(error) => Self::Failed(error.to_string()),
         }
     }
@@ -221,7 +219,6 @@ impl Reply {
     pub(crate) fn into_outcome(self) -> Result<Vec<u8>, PrintError> {
         match self {
             Self::Printed(file) => Ok(file),
-            Self::MissingGlyph(missing) => Err(PrintError::MissingGlyph(missing)),
             Self::Failed(reason) => Err(PrintError::Failed(reason)),
         }
     }
@@ -230,8 +227,7 @@ impl Reply {
     pub(crate) fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
         let (kind, content) = match self {
             Self::Printed(file) => (0, file.as_slice()),
-            Self::MissingGlyph(missing) => (1, missing.as_bytes()),
-            Self::Failed(reason) => (2, reason.as_bytes()),
+            Self::Failed(reason) => (1, reason.as_bytes()),
         };
         pipe.write_all(&[kind])?;
         write_frame(pipe, content)?;
@@ -243,11 +239,9 @@ impl Reply {
         let mut kind = [0];
         pipe.read_exact(&mut kind)?;
         let content = read_frame(pipe, MAX_PART_BYTES)?;
-        let text = |content| String::from_utf8(content).map_err(io::Error::other);
         match kind {
             [0] => Ok(Self::Printed(content)),
-            [1] => Ok(Self::MissingGlyph(text(content)?)),
-            [2] => Ok(Self::Failed(text(content)?)),
+            [1] => Ok(Self::Failed(String::from_utf8(content).map_err(io::Error::other)?)),
             [other] => Err(io::Error::other(format!("a reply of the unknown kind {other}"))),
         }
     }
@@ -292,9 +286,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_the_same_on_both_ends_of_a_pipe() {
-        let replies =
-            [Reply::Printed(b"%PDF".to_vec()), Reply::MissingGlyph("☐".to_owned()), Reply::Failed("no font".to_owned())];
-        for reply in replies {
+        for reply in [Reply::Printed(b"%PDF".to_vec()), Reply::Failed("no font for ☐".to_owned())] {
             let mut pipe = Vec::new();
             reply.write_to(&mut pipe).expect("a pipe");
             assert_eq!(Reply::read_from(&mut pipe.as_slice()).expect("a reply"), reply);
