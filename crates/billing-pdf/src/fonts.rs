@@ -4,6 +4,7 @@
 //! document with characters that the others lack, so that they don't influence other documents. A character that no font has is
 //! drawn as a box.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -59,7 +60,7 @@ impl FontCollection {
 
     /// Returns the fonts for a text: with those of the system if the others lack one of its characters.
     pub(crate) fn for_text(&self, text: &str) -> &Fonts {
-        if missing(text, |c| self.own.covers(c)).is_empty() {
+        if missing(text, |c| self.own.covers(c)).next().is_none() {
             return &self.own;
         }
         self.all.get_or_init(|| self.own.with_system_fonts(&self.system_folders))
@@ -89,7 +90,7 @@ impl Fonts {
     }
 
     /// Returns the characters of a text that no font has, each once.
-    pub(crate) fn missing(&self, text: &str) -> Vec<char> {
+    pub(crate) fn missing(&self, text: &str) -> impl Iterator<Item = char> {
         missing(text, |c| self.covers(c))
     }
 
@@ -140,31 +141,32 @@ impl GlyphCoverage {
     }
 
     /// Returns the characters of a text that no font has, each once.
-    pub(crate) fn missing(&self, text: &str) -> Vec<char> {
+    pub(crate) fn missing(&self, text: &str) -> impl Iterator<Item = char> {
         let has = |fonts: &[Coverage], c: char| fonts.iter().any(|font| font.contains(u32::from(c)));
         let of_system = || system_fonts(&self.system_folders).into_iter().map(|(.., info)| info.coverage).collect();
-        missing(text, |c| has(&self.own, c) || has(self.system.get_or_init(of_system), c))
+        missing(text, move |c| has(&self.own, c) || has(self.system.get_or_init(of_system), c))
     }
 }
 
-/// Returns the characters of a text that need a glyph and have none, each once.
-fn missing(text: &str, covers: impl Fn(char) -> bool) -> Vec<char> {
-    let mut missing = Vec::new();
-    for c in text.chars().filter(|c| !(c.is_ascii() || c.is_whitespace() || is_invisible(*c))) {
-        if !missing.contains(&c) && !covers(c) {
-            missing.push(c);
-        }
-    }
-    missing
+/// Returns the characters of a text that need a glyph and have none, each once. A font is asked once for each character, because
+/// its answer takes long, and a text may have as many different characters as its author wants.
+fn missing(text: &str, covers: impl Fn(char) -> bool) -> impl Iterator<Item = char> {
+    let mut seen = HashSet::new();
+    text.chars().filter(move |c| !c.is_ascii() && needs_glyph(*c) && seen.insert(*c) && !covers(*c))
 }
 
 /// Returns the first of the missing characters as a text.
-pub(crate) fn named(missing: &[char]) -> String {
-    missing.iter().take(MAX_NAMED).collect()
+pub(crate) fn named(missing: impl Iterator<Item = char>) -> String {
+    missing.take(MAX_NAMED).collect()
+}
+
+/// Returns whether a character must have a glyph to be seen.
+pub(crate) fn needs_glyph(c: char) -> bool {
+    !c.is_whitespace() && !is_invisible(c)
 }
 
 /// Returns whether a character has no glyph of its own: marks of direction, joiners, breaks and selectors of variants.
-pub(crate) const fn is_invisible(c: char) -> bool {
+const fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'

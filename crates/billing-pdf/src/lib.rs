@@ -87,7 +87,7 @@ impl DocumentPrinter for Printer {
     }
 
     fn missing_glyphs(&self, printout: &Printout) -> String {
-        let missing = |sheet: Sheet| Some(fonts::named(&self.fonts_for(&sheet.data).ok()?.missing(&sheet.data)));
+        let missing = |sheet: Sheet| Some(fonts::named(self.fonts_for(&sheet.data).ok()?.missing(&sheet.data)));
         Sheet::of_document(printout).ok().and_then(missing).unwrap_or_default()
     }
 

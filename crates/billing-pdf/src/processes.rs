@@ -136,7 +136,7 @@ impl Shared {
     /// Returns characters of a sheet that no font has.
     fn missing_glyphs(&self, sheet: &Sheet) -> String {
         let load = || GlyphCoverage::load(self.settings.fonts_dir.as_deref(), SYSTEM_FOLDERS.map(PathBuf::from).to_vec()).ok();
-        self.glyphs.get_or_init(load).as_ref().map(|glyphs| fonts::named(&glyphs.missing(&sheet.data))).unwrap_or_default()
+        self.glyphs.get_or_init(load).as_ref().map(|glyphs| fonts::named(glyphs.missing(&sheet.data))).unwrap_or_default()
     }
 
     /// Returns an idle process that is still running.

@@ -18,7 +18,7 @@ use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::factur_x;
-use crate::fonts::{Fonts, is_invisible, named};
+use crate::fonts::{Fonts, named, needs_glyph};
 use crate::sheet::{Sheet, Template};
 use crate::stamp::Stamp;
 
@@ -120,7 +120,7 @@ pub(crate) fn typeset(fonts: &Fonts, sheet: &Sheet) -> Result<Vec<u8>, PrintErro
         Template::Statement => &constants.statement,
         Template::Logo => &constants.logo,
     };
-    let missing = fonts.missing(&sheet.data);
+    let missing: Vec<char> = fonts.missing(&sheet.data).collect();
     let mut data = sheet.data.clone();
     if !missing.is_empty() {
         data = with_field(&data, "missing", &pattern(&missing))?;
@@ -166,7 +166,7 @@ fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, Print
     }
     // The standard permits no character without a glyph.
     if !missing.is_empty() {
-        return Err(PrintError::Failed(format!("no font can draw “{}”", named(&missing))));
+        return Err(PrintError::Failed(format!("no font can draw “{}”", named(missing.into_iter()))));
     }
     let standards = PdfStandards::new(&[PdfStandard::A_3b, PdfStandard::Ua_1]);
     let date = u8::try_from(day.month()).ok().zip(u8::try_from(day.day()).ok());
@@ -197,8 +197,7 @@ fn add_missing_glyphs(frame: &Frame, missing: &mut Vec<char>) {
                 let mut ranges: Vec<_> = glyphs.iter().filter(|glyph| glyph.id == 0).map(|glyph| glyph.range()).collect();
                 // In right-to-left text the glyphs are in reverse order.
                 ranges.sort_by_key(|range| range.start);
-                let visible = |c: &char| !c.is_whitespace() && !is_invisible(*c);
-                for c in ranges.into_iter().flat_map(|range| text[range].chars()).filter(visible) {
+                for c in ranges.into_iter().flat_map(|range| text[range].chars()).filter(|c| needs_glyph(*c)) {
                     if !missing.contains(&c) {
                         missing.push(c);
                     }
