@@ -227,7 +227,7 @@ impl Reply {
     pub(crate) fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
         let (kind, content) = match self {
             Self::Printed(file) => (0, file.as_slice()),
-            Self::Failed(reason) => (1, reason.as_bytes()),
+            Self::Failed(reason) => (2, reason.as_bytes()),
         };
         pipe.write_all(&[kind])?;
         write_frame(pipe, content)?;
@@ -241,7 +241,7 @@ impl Reply {
         let content = read_frame(pipe, MAX_PART_BYTES)?;
         match kind {
             [0] => Ok(Self::Printed(content)),
-            [1] => Ok(Self::Failed(String::from_utf8(content).map_err(io::Error::other)?)),
+            [2] => Ok(Self::Failed(String::from_utf8(content).map_err(io::Error::other)?)),
             [other] => Err(io::Error::other(format!("a reply of the unknown kind {other}"))),
         }
     }
