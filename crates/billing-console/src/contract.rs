@@ -1,6 +1,7 @@
 //! The page of a contract: its current prices and quantities with links to the small forms that change them, current and next
 //! documents, and latest documents.
 
+use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::document::title;
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
-use crate::parts::{changes, day, encoded, facts, href, link, money, name, number, query, section, state, words};
+use crate::parts::{changes, day, facts, href, link, money, name, number, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
 

@@ -1,11 +1,12 @@
 //! The page of a document: its content, the calculation and events of each line, and the available actions.
 
+use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
 use crate::parts::{
-    address, changes, day, encoded, facts, grouped, href, instant, isolated, link, money, name, number, section, state, words,
+    address, changes, day, facts, grouped, href, instant, isolated, link, money, name, number, section, state, words,
 };
 use crate::units::unit_of;
 use crate::webhooks::notifications;

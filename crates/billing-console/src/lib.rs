@@ -59,7 +59,7 @@ pub use json_view::JsonView;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
-pub use parts::{encoded, href, query, with_instants};
+pub use parts::{href, query, with_instants};
 pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
 pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};

@@ -1,5 +1,6 @@
 //! Common elements of pages: amounts, dates, states and links.
 
+use billing_api::operation::encoded;
 use maud::{Markup, Render, html};
 use serde_json::Value;
 
@@ -14,19 +15,6 @@ pub fn href(parts: &[&str]) -> String {
         href.push_str(&encoded(part));
     }
     href
-}
-
-/// Percent-encodes a text for a path or query.
-pub fn encoded(text: &str) -> String {
-    use std::fmt::Write as _;
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-        out
-    })
 }
 
 /// Builds a query string.

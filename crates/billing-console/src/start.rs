@@ -1,5 +1,6 @@
 //! The setup up to the first invoice: five steps, the first API call and the wait for its event.
 
+use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::form::{Item, Suggestions, shown_field};
 use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{REFUSED, WHY};
-use crate::parts::{encoded, href, link, section, state};
+use crate::parts::{href, link, section, state};
 
 /// A step of the setup.
 #[derive(Clone, Debug)]

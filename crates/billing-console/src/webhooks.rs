@@ -1,12 +1,13 @@
 //! Webhook pages: the form and the page of an endpoint, new secrets, and notifications with their deliveries.
 
+use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, subject, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
-use crate::parts::{changes, encoded, facts, href, identifier, instant, link, name, number, section, state, words};
+use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, words};
 use crate::thing::fields;
 
 /// Overlap periods of a replaced secret with its successor, in hours.
