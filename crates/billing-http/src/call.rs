@@ -271,25 +271,18 @@ impl Call {
         .await
     }
 
-    /// Runs a use case that changes data, at most once per idempotency key, and returns its result as JSON. In a dry run,
-    /// returns the effects. The use case may run again after a conflict with other transactions.
+    /// Does the same as [`write_job`](Self::write_job) for a use case whose result is returned as JSON.
     pub(crate) async fn write<J, T>(self, mut work: impl FnMut(&mut Cx<'_>) -> UseCaseResult<T> + Send + 'static) -> Reply
     where
-        T: 'static,
+        T: Send + 'static,
         J: for<'t> From<&'t T> + Serialize + 'static,
     {
-        if self.is_dry_run {
-            return self.effects(Box::new(move |cx| work(cx).map(drop))).await;
-        }
-        let accepts_warnings = self.accepts_warnings;
-        self.once_in_turn(move |services, request| {
-            let render = |done: &T| Success::json(written(&J::from(done))).kept();
-            carry_out(services, request, render, |cx| {
-                let done = work(cx)?;
-                if accepts_warnings || cx.warnings().is_empty() { Ok(done) } else { Err(not_accepted(cx.warnings())) }
-            })
-        })
-        .await
+        let work = Box::new(move |cx: &mut Cx<'_>| work(cx).map(|done| Box::new(done) as AnyView));
+        let render = |done: &AnyView| {
+            let done: &T = done.downcast_ref().expect("the result of this use case");
+            Success::json(written(&J::from(done)))
+        };
+        self.write_job(work, Box::new(render)).await
     }
 
     /// Runs a use case that only reads.
