@@ -75,11 +75,7 @@ pub(crate) async fn answer(operation: &'static OperationSpec, call: Call, refere
     if body.is_none() && operation.takes.as_ref().is_some_and(|takes| takes.required) {
         return Err(Violations::one(&["body"], "required", "must be the body of the request").into());
     }
-    match handler_of(operation)? {
-        Handler::Job(open) => call.with(operation.use_case()?, reference, body).run_job(operation, *open).await,
-        Handler::Call(handler) => handler(call.with(operation.use_case()?, reference, body)).await,
-        Handler::Route(_) => Err(Problem::internal()),
-    }
+    handler_of(operation)?.answer(operation, call.with(operation.use_case()?, reference, body)).await
 }
 
 /// Returns the route that answers HTTP requests to an operation.
@@ -87,23 +83,27 @@ pub(crate) fn route(operation: &'static OperationSpec) -> Route {
     let takes = operation.takes.as_ref().map(|takes| takes.required);
     let brings_event = operation.is(Flag::Grouped);
     match handler_of(operation) {
-        Ok(Handler::Job(open)) => web::to(move |call: Call, payload: web::Payload| async move {
-            let call = match takes {
-                Some(is_required) => call.read_body(payload, is_required).await?,
-                None => call,
-            };
-            call.run_job(operation, *open).await.map_err(HttpProblem)
-        }),
-        Ok(Handler::Call(handler)) => web::to(move |call: Call, payload: web::Payload| async move {
+        Ok(Handler::Route(route)) => route(),
+        Ok(handler) => web::to(move |call: Call, payload: web::Payload| async move {
             let call = match takes {
                 Some(_) if brings_event => call.read_event(payload).await?,
                 Some(is_required) => call.read_body(payload, is_required).await?,
                 None => call,
             };
-            handler(call).await.map_err(HttpProblem)
+            handler.answer(operation, call).await.map_err(HttpProblem)
         }),
-        Ok(Handler::Route(route)) => route(),
         Err(problem) => web::to(move || std::future::ready(Err::<String, _>(HttpProblem(problem.clone())))),
+    }
+}
+
+impl Handler {
+    /// Answers a call.
+    async fn answer(&self, operation: &'static OperationSpec, call: Call) -> Reply {
+        match self {
+            Self::Job(open) => call.run_job(operation, *open).await,
+            Self::Call(handler) => handler(call).await,
+            Self::Route(_) => Err(Problem::internal()),
+        }
     }
 }
 
