@@ -96,7 +96,7 @@ pub enum Flag {
 
 /// An operation: one method on one path.
 pub struct OperationSpec {
-    /// OperationSpec id in the OpenAPI document.
+    /// Operation id in the OpenAPI document.
     pub id: &'static str,
     /// HTTP method.
     pub method: HttpMethod,

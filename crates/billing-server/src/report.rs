@@ -12,8 +12,7 @@ use billing_domain::access::Principal;
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::EventFilter;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
-use billing_domain::report::ReportFormat;
-use billing_domain::report::{ReportColumns, ReportedEvent};
+use billing_domain::report::{ReportColumns, ReportFormat, ReportedEvent};
 use billing_report::ReportWriter;
 
 use crate::composition;

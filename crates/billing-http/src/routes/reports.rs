@@ -12,8 +12,7 @@ use billing_application::usage::{self, ReportError, ReportOf, ReportSink};
 use billing_domain::access::Principal;
 use billing_domain::ports::DocumentOrder;
 use billing_domain::refs::DocumentRef;
-use billing_domain::report::{NumbersAs, ReportFormat};
-use billing_domain::report::{ReportColumns, ReportedEvent};
+use billing_domain::report::{NumbersAs, ReportColumns, ReportFormat, ReportedEvent};
 use billing_report::{ReportWriter, TableWriter};
 
 use crate::call::{Call, Reply};
