@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{Server, UNKNOWN};
+use crate::common::{Reply, Server, UNKNOWN};
 use actix_web::http::Method;
 use actix_web::test::TestRequest;
 use billing_api::operation::HttpMethod;
@@ -217,6 +217,18 @@ async fn no_answer_lets_browsers_guess_types_or_other_origins_read() {
     }
 }
 
+/// Probes the readiness until the response is as expected. After a failed check, a probe requests the next check and does not wait for
+/// it.
+async fn probe_until(server: &Server, is_expected: impl Fn(&Reply) -> bool) {
+    for _ in 0..1_000 {
+        if is_expected(&server.send(Method::GET, "/health/ready", &[], None).await) {
+            return;
+        }
+        actix_web::rt::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("the server stays as it was");
+}
+
 #[actix_web::test]
 async fn a_service_that_stops_or_has_no_store_is_alive_and_not_ready() {
     let server = Server::new();
@@ -226,13 +238,7 @@ async fn a_service_that_stops_or_has_no_store_is_alive_and_not_ready() {
     assert_eq!(status("/health/ready").await.problem(), (503, "not_ready".to_owned()));
     assert_eq!(status("/health/live").await.status, 200);
     server.store.set_unavailable(false);
-    // After a failed check, a probe requests the next one and does not wait for it.
-    let mut probes = 0;
-    while status("/health/ready").await.status != 200 {
-        probes += 1;
-        assert!(probes < 1_000, "the server stays unready");
-        actix_web::rt::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    probe_until(&server, |reply| reply.status == 200).await;
     server.state.stop_being_ready();
     assert_eq!(status("/health/ready").await.problem(), (503, "not_ready".to_owned()));
 }
@@ -272,9 +278,11 @@ async fn a_replaced_database_is_the_reason_of_a_server_that_is_not_ready() {
     let replaced = DatabaseReplaced.to_string();
     for (mood, detail) in [(REPLACED, replaced.as_str()), (NO_WRITES, "the service cannot use its database")] {
         store.mood.store(mood, Ordering::Relaxed);
-        let refused = server.send(Method::GET, "/health/ready", &[], None).await;
-        assert_eq!(refused.problem(), (503, "not_ready".to_owned()));
-        assert_eq!(refused.json()["detail"], detail);
+        probe_until(&server, |refused| {
+            assert_eq!(refused.problem(), (503, "not_ready".to_owned()));
+            refused.json()["detail"] == detail
+        })
+        .await;
     }
 }
 
