@@ -22,6 +22,15 @@ pub struct Database {
     on_server: Option<OnServer>,
 }
 
+/// A statement in the log of a PostgreSQL server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedStatement {
+    /// The number of the connection's process on the server.
+    pub connection: String,
+    /// The statement.
+    pub text: String,
+}
+
 /// A statement and the plan with which PostgreSQL executes it.
 #[derive(Debug)]
 pub struct Planned {
@@ -196,8 +205,8 @@ impl Database {
     ///
     /// # Panics
     /// Panics if the database is not on the server that `scripts/with-postgres` starts. The log of that server
-    /// distinguishes databases.
-    pub fn logged_statements(&self) -> Vec<String> {
+    /// distinguishes databases and connections.
+    pub fn logged_statements(&self) -> Vec<LoggedStatement> {
         self.logged(&["LOG:  execute ", "LOG:  statement: "])
     }
 
@@ -207,16 +216,20 @@ impl Database {
     /// # Panics
     /// Panics like [`Self::logged_statements`].
     pub fn logged_statements_and_parameters(&self) -> Vec<String> {
-        self.logged(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "])
+        let logged = self.logged(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "]);
+        logged.into_iter().map(|logged| logged.text).collect()
     }
 
-    fn logged(&self, kinds: &[&str]) -> Vec<String> {
+    fn logged(&self, kinds: &[&str]) -> Vec<LoggedStatement> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
         // Further lines of a statement begin with a tab.
         let log = Connection::open(&on_server.server).ask("SELECT pg_read_file('server.log')").concat().replace("\n\t", " ");
-        let of_database = |line: &str| line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ').map(ToOwned::to_owned);
-        let statement = |line: String| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
-        log.lines().filter_map(of_database).filter_map(statement).collect()
+        let logged = |line: &str| {
+            let (connection, line) = line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ')?.split_once(' ')?;
+            let text = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
+            Some(LoggedStatement { connection: connection.to_owned(), text: text.to_owned() })
+        };
+        log.lines().filter_map(logged).collect()
     }
 
     /// Makes every node of a cluster log the statements of new connections, and the commands that it sends to other nodes.
@@ -300,8 +313,8 @@ impl Database {
     /// # Panics
     /// Panics like [`Self::logged_statements`].
     pub fn logged_plans(&self) -> Vec<Planned> {
-        let planned = |line: String| {
-            let logged: Value = serde_json::from_str(line.split_once("plan: ")?.1).expect("a plan");
+        let planned = |logged: LoggedStatement| {
+            let logged: Value = serde_json::from_str(logged.text.split_once("plan: ")?.1).expect("a plan");
             Some(Planned { statement: logged["Query Text"].as_str()?.to_owned(), plan: logged["Plan"].clone() })
         };
         self.logged(&["LOG:  duration: "]).into_iter().filter_map(planned).collect()
