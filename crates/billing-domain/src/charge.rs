@@ -171,8 +171,13 @@ impl Charges {
         self.0.values().filter(|charge| !charge.deleted)
     }
 
-    /// Iterates over the charges of a period that aren't deleted.
+    /// Iterates over the charges of a period that aren't deleted. The period of an earlier version of the contract may have
+    /// another currency; it bills no charges that were recorded later.
     pub fn in_period(&self, period: &ProductPeriod<'_>) -> impl Iterator<Item = &Charge> {
-        self.live().filter(|charge| charge.product_no == period.product_no && period.days().contains(charge.date))
+        self.live().filter(|charge| {
+            charge.product_no == period.product_no
+                && period.days().contains(charge.date)
+                && charge.currency == period.terms.pricing.currency
+        })
     }
 }

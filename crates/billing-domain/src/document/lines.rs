@@ -245,11 +245,6 @@ impl LedgerLine {
             calculation: None,
         }
     }
-
-    /// Returns whether the line has no amount and no quantity change.
-    pub fn is_nothing(&self) -> bool {
-        self.amount.minor() == 0 && self.usage.as_ref().is_none_or(|usage| usage.quantity.is_zero())
-    }
 }
 
 /// Returns the kind of an adjustment for a difference: a credit below zero, otherwise a debit.

@@ -276,7 +276,10 @@ fn differences_of_change(
     }
     let mut changed = Vec::new();
     for step in steps {
-        let Some(usage) = step.usage.as_ref().filter(|usage| !usage.quantity.is_zero()) else { continue };
+        let Some(usage) = step.usage.as_ref().filter(|usage| !usage.quantity.is_zero() || change.events != EventChanges::NONE)
+        else {
+            continue;
+        };
         let (usage_product_ref, quantity) = (usage.usage_product_ref.clone(), usage.quantity);
         let usage = LedgerUsage { usage_product_ref, quantity, changes: change.events };
         changed.push((book.line_of_nothing(period, &step.key(period.product_no), family)?, usage));

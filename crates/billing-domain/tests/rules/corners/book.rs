@@ -297,6 +297,11 @@ impl Book {
         self.step(|step| step.issue(&whole(number)))
     }
 
+    /// Voids an issued document.
+    pub(crate) fn void(&mut self, number: &str) {
+        self.step(|step| step.void(&whole(number))).expect("a document that can be voided");
+    }
+
     /// Replaces the customer's default tax from today on, or from the beginning if the customer had no default.
     pub(crate) fn edit_customer_tax(&mut self, rate: &str, treatment: TaxBasis) {
         self.set_customer_tax(rate, treatment, None);

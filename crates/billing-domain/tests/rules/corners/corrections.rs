@@ -119,6 +119,24 @@ fn a_credit_and_a_debit_of_different_events_are_issued() {
     }
 }
 
+/// Rules 5: an event without an effect on the price is on the DEBIT, too. The CREDIT doesn't have it, so both are issued, and a
+/// document lists the event.
+#[test]
+fn a_debit_that_also_has_an_event_without_an_amount_is_issued() {
+    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
+    let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
+    book.go_to("2027-01-10");
+    let event = book.event("2027-01-10", "5");
+    book.run("2027-02-01").go_to("2027-02-02");
+    book.update_event(event, Some("2027-02-01"), None).expect("a move");
+    book.update_event(event, Some("2027-01-12"), None).expect("a move back");
+    let late = book.event("2027-01-20", "0");
+    book.run("2027-02-03");
+    let expected = ["INV-1 105.00 ISSUED", "CRD-1 5.00 ISSUED of INV-1", "INV-2 100.00 DRAFT", "DBT-1 5.00 ISSUED of INV-1"];
+    assert_eq!(book.documents(), expected);
+    assert_eq!([book.standing_of(event), book.standing_of(late)], ["DBT-1", "DBT-1"]);
+}
+
 /// Rules 5: two events move away, and one of them comes back with the quantity of both.
 #[test]
 fn a_credit_of_two_events_and_a_debit_of_one_are_issued() {

@@ -83,6 +83,24 @@ fn a_version_begins_the_day_of_the_periods_that_it_makes_due() {
     assert_eq!(book.overdue("2027-03-11T13:00:00Z"), ["2027-01-01", "2027-02-01", "2027-02-01"]);
 }
 
+/// Rules 2: a version in another currency billed none of the charges that were recorded after it.
+#[test]
+fn what_is_overdue_is_known_after_the_currency_has_changed_twice() {
+    let in_currency = |code| {
+        let mut pricing = pricing("plan", vec![fixed("fee", "100")]);
+        pricing.content.currency = currency(code);
+        pricing
+    };
+    let mut book = Setup::new().product(in_currency("EUR"), |_| {}).create("2027-01-01");
+    for code in ["JPY", "EUR"] {
+        book.edit_pricing(in_currency(code));
+        book.edit(from("2027-01-01"), vec![element("plan", |plan| plan.reprice = true)]).expect("another currency");
+    }
+    book.charge("goodwill", "2027-01-01", "-10", false).expect("a charge");
+    book.run("2027-02-01").void("INV-1");
+    assert_eq!(book.overdue("2027-02-02T13:00:00Z"), ["2027-01-01"]);
+}
+
 fn repriced_fee(amount: &str) -> RequestedLineItem {
     let flat = Patch::Set(PriceModel::Flat { amount: price(amount) });
     RequestedLineItem { price: flat, ..RequestedLineItem::plain(line_item_id("fee")) }
