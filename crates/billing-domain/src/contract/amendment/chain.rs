@@ -128,9 +128,11 @@ pub(super) fn before_removal(product: &ContractProduct) -> ContractProduct {
     present(&base)
 }
 
-/// Adds a gap to a product: billing stops on `end` and resumes on `again`.
+/// Adds a gap to a product: billing stops on `end` and resumes on `again`, with the terms agreed until then, also where the
+/// product was to end.
 pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: NaiveDate) -> ContractProduct {
-    let agreed = product.segments.iter().rfind(|segment| segment.in_force_from <= again).map(|segment| segment.agreed.clone());
+    let is_agreed = |segment: &&Segment| segment.in_force_from <= again && segment.agreed.terms().is_some();
+    let agreed = product.segments.iter().rfind(is_agreed).map(|segment| segment.agreed.clone());
     let later = product.segments.iter().filter(|segment| segment.in_force_from > again).cloned();
     let mut segments: Vec<Segment> = product.segments.iter().filter(|segment| segment.in_force_from < end).cloned().collect();
     segments.push(Segment { version: 0, in_force_from: end, agreed: SegmentTerms::Ended(EndReason::Removed) });

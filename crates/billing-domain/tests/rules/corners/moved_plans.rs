@@ -292,3 +292,26 @@ fn a_product_that_is_over_goes_on_no_later_than_its_new_end() {
     let last: NaiveDate = date("2027-03-31");
     assert_eq!(period_days(&book), ["2027-01-01…2027-01-31 0".to_owned(), format!("2027-03-01…{last} 0")]);
 }
+
+/// A product was left out, would have gone on in July, and is ended before July. A later end makes it go on from the effective
+/// date, whatever was planned for July.
+#[test]
+fn a_product_whose_return_was_taken_back_goes_on_from_the_effective_date() {
+    let fee = || vec![fixed("fee", "100")];
+    let mut book =
+        Setup::new().product(pricing("plan", fee()), |_| {}).product(pricing("other", fee()), |_| {}).create("2027-01-01");
+    let until = |day: Option<&str>| {
+        let named = |plan: &mut ProductPatch| {
+            plan.billing_start_date = Some(date("2027-01-01"));
+            plan.billing_end_date = day.map(date);
+        };
+        vec![element("plan", named), element("other", |_| {})]
+    };
+    book.go_to("2027-02-10").edit(from("2027-03-01"), until(None).split_off(1)).expect("an edit without the product");
+    book.go_to("2027-03-10").edit(from("2027-07-01"), until(Some("2027-12-31"))).expect("a return in July");
+    book.edit(from("2027-06-01"), until(Some("2027-05-31"))).expect("an end before the return");
+    let days = |book: &Book| book.periods().into_iter().map(|(days, _)| days).collect::<Vec<_>>();
+    assert_eq!(days(&book).len(), 2, "{:?}", days(&book));
+    book.edit(from("2027-03-01"), until(Some("2027-04-30"))).expect("a return in March");
+    assert_eq!(days(&book)[2..], ["2027-03-01…2027-03-31", "2027-04-01…2027-04-30"]);
+}
