@@ -73,7 +73,8 @@ const CRATES: [CrateRule; 20] = [
     },
     CrateRule {
         name: "billing-console",
-        may_use: "billing-api maud qrcode serde_json",
+        may_use: "base64 billing-api billing-application billing-domain billing-import billing-json billing-report http maud qrcode \
+                  rust_decimal serde_json tracing",
         never: "actix-web billing-http diesel tokio",
     },
     CrateRule {
@@ -84,14 +85,13 @@ const CRATES: [CrateRule; 20] = [
     },
     CrateRule {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow base64 billing-api billing-application billing-console billing-domain billing-import billing-json \
-                  billing-report flate2 futures-util governor http ipnet maud opentelemetry opentelemetry_sdk prometheus-client rust_decimal serde \
-                  serde_json tempfile thiserror tokio tracing tracing-opentelemetry url",
-        never: "bcrypt billing-auth billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys",
+        may_use: "actix-session actix-web anyhow billing-api billing-application billing-domain billing-import billing-json billing-report flate2 \
+                  futures-util governor http ipnet opentelemetry opentelemetry_sdk prometheus-client serde serde_json tempfile thiserror tokio tracing tracing-opentelemetry url",
+        never: "bcrypt billing-auth billing-console billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys maud",
     },
     CrateRule {
         name: "billing-server",
-        may_use: "actix-web async-trait billing-api billing-application billing-auth billing-domain billing-formats billing-http billing-import \
+        may_use: "actix-web async-trait billing-api billing-application billing-auth billing-console billing-domain billing-formats billing-http billing-import \
                   billing-einvoice billing-pdf billing-report billing-storage billing-webhooks chrono clap indicatif mimalloc opentelemetry opentelemetry-http opentelemetry-otlp \
                   opentelemetry_sdk rustix secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
                   validator",
@@ -111,7 +111,7 @@ const CRATES: [CrateRule; 20] = [
     // Tries the readers of what strangers send, and a whole server on the store of tests.
     CrateRule {
         name: "billing-fuzz",
-        may_use: "actix-web bigdecimal billing-api billing-application billing-auth billing-domain billing-formats billing-http billing-import billing-json \
+        may_use: "actix-web bigdecimal billing-api billing-application billing-auth billing-console billing-domain billing-formats billing-http billing-import billing-json \
                   billing-testkit billing-teststore libfuzzer-sys serde_json",
         never: "billing-server",
     },

@@ -16,6 +16,7 @@
 #![allow(rustdoc::private_intra_doc_links, reason = "the documentation is for readers of the source")]
 #![allow(missing_docs, reason = "fields of bodies and queries are described for OpenAPI, and the rest is not published")]
 
+pub mod console;
 pub mod decimals;
 pub mod dto;
 pub mod job;

@@ -5,8 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::assets::{SCRIPT, STYLE};
 use crate::parts::{href, isolated};
 
-/// Root path of the console.
-pub const ROOT: &str = "/console";
+pub use billing_api::console::ROOT;
 
 /// A group of the navigation.
 struct NavigationGroup {

@@ -1,8 +1,8 @@
-//! HTML pages of the console, rendered from API responses, for administrators with a browser.
+//! Pages for people: the console for administrators, and the reference of the operations.
 //!
-//! A page is a pure function of API responses as JSON and of its place. All data of a page is available through the API,
-//! and each page lists the API calls. This crate knows no use cases, sessions or requests. Pages work without scripts; a
-//! small script improves them.
+//! `pages` asks the interface through a [`Gateway`](billing_api::console::Gateway) for the data of a page. The other modules
+//! render it: pure functions of responses as JSON. All data of a page is available through the API, and each page lists the
+//! API calls. This crate knows no connections or cookies. Pages work without scripts; a small script improves them.
 
 mod account;
 mod assets;
@@ -28,8 +28,10 @@ mod json_view;
 mod keys;
 mod list;
 mod log_in;
+mod pages;
 mod parts;
 mod pricing;
+mod reference;
 mod run;
 mod start;
 mod team;
@@ -59,8 +61,10 @@ pub use json_view::JsonView;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
+pub use pages::Pages;
 pub use parts::{href, query, with_instants};
 pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
+pub use reference::key_calls;
 pub use run::{billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};

@@ -14,7 +14,7 @@ use crate::routes::dry_run::CallAnswerer;
 use crate::routes::service::Description;
 use crate::state::HttpState;
 use crate::static_text::StaticText;
-use crate::{auth, console, pages, router, routes};
+use crate::{auth, console, public_pages, router, routes};
 use billing_api::openapi;
 
 /// Builds the application of one worker.
@@ -32,7 +32,7 @@ pub fn app(
             answer: |operation, call, reference, body| Box::pin(endpoints::answer(operation, call, reference, body)),
         }))
         .configure(router::register)
-        .configure(pages::register)
+        .configure(public_pages::register)
         .configure(console::register)
         .default_service(web::to(routes::unknown_route))
 }

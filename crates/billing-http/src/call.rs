@@ -28,6 +28,7 @@ use crate::identity::{DeferredTokenCheck, Identity};
 use crate::respond::{HttpProblem, respond, respond_stored};
 use crate::state::{HttpState, state_of};
 use crate::writer_turn::{TransactionSize, run_in_turn};
+use billing_api::console::WARNINGS_NOT_ACCEPTED;
 use billing_api::dto::declare::{self, Fieldset};
 use billing_api::dto::effects::EffectsJson;
 use billing_api::dto::event_reader::{self, DirectEvent};
@@ -40,9 +41,6 @@ use billing_api::stored_response::Success;
 
 /// Marks a replayed response.
 pub(crate) const REPLAYED: (HeaderName, &str) = (HeaderName::from_static("idempotency-replayed"), "true");
-
-/// The code of a call that was refused because of its warnings.
-pub(crate) const WARNINGS_NOT_ACCEPTED: &str = "warnings_not_accepted";
 
 /// Reads a request to a job.
 pub(crate) type OpenJob = fn(Received<'_>) -> Result<Job, Problem>;

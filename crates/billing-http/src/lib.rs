@@ -8,9 +8,12 @@
 //! 4. a handler in `routes`, which extracts the input, runs one use case on a blocking thread and renders the result.
 //!
 //! ```no_run
+//! # use std::sync::Arc;
+//! # use billing_api::console::Console;
 //! # use billing_application::{Services, webhooks::WebhookSenders};
-//! # fn serve(services: Services, senders: WebhookSenders, settings: billing_http::HttpSettings) -> std::io::Result<()> {
-//! let state = billing_http::HttpState::new(services, senders, settings);
+//! # use billing_http::{HttpSettings, HttpState};
+//! # fn serve(services: Services, senders: WebhookSenders, console: Arc<dyn Console>, settings: HttpSettings) -> std::io::Result<()> {
+//! let state = HttpState::new(services, senders, console, settings);
 //! let server = actix_web::HttpServer::new(move || billing_http::app(state.clone())).bind("127.0.0.1:8080")?;
 //! # Ok(())
 //! # }
@@ -35,9 +38,9 @@ mod ingest;
 mod metrics;
 mod middleware;
 mod numbers;
-mod pages;
 mod pipe;
 mod preference;
+mod public_pages;
 mod readiness;
 mod refused;
 mod respond;
@@ -53,7 +56,6 @@ mod writer_turn;
 pub use app::{app, metrics_app};
 pub use auth::address::subscriber as subscriber_address;
 pub use connection_activity::ConnectionActivity;
-pub use pages::key_calls;
 pub use settings::{
     COOKIE_KEY_BYTES, CookieKey, DEFAULT_BATCH_LIMIT_BYTES, DEFAULT_BODY_LIMIT_BYTES, DEFAULT_REPORTS_AT_ONCE,
     DEFAULT_REQUEST_TIMEOUT, HttpSettings, LogInLimits, Network, PublicUrl, SettingError,

@@ -22,6 +22,7 @@ use crate::in_flight::InFlightRequests;
 use crate::metrics::Metrics;
 use crate::readiness::Readiness;
 use crate::settings::HttpSettings;
+use billing_api::console::Console;
 use billing_api::problem::Problem;
 
 /// The maximum number of concurrent scans of events. Each scan uses a database connection.
@@ -52,12 +53,13 @@ struct Shared {
     key_uses: KeyUses,
     metrics: Metrics,
     readiness: Readiness,
+    console: Arc<dyn Console>,
     stopping: AtomicBool,
 }
 
 impl HttpState {
     /// Creates the state of one server and starts its usage writer.
-    pub fn new(services: Services, webhook_senders: WebhookSenders, settings: HttpSettings) -> Self {
+    pub fn new(services: Services, webhook_senders: WebhookSenders, console: Arc<dyn Console>, settings: HttpSettings) -> Self {
         let log_ins = LogInGate::new(&settings.log_in);
         // A slow client prolongs its report, so one organization never has all permits. Other work ends by itself soon.
         let reports = FairPermits::with_reserve(settings.reports_at_once);
@@ -93,8 +95,14 @@ impl HttpState {
             key_uses,
             metrics,
             readiness,
+            console,
             stopping,
         }))
+    }
+
+    /// Returns the pages for administrators.
+    pub(crate) fn console(&self) -> &dyn Console {
+        &*self.0.console
     }
 
     /// Stops the usage writer and saves the counts of rejected usage and the last uses of API keys. Call it at process

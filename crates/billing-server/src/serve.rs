@@ -10,9 +10,10 @@ use actix_web::dev::ServerHandle;
 use billing_application::organizations::{FirstStart, first_organization, first_start};
 use billing_application::webhooks::WebhookDeliverer;
 use billing_auth::BcryptPasswords;
+use billing_console::{Pages, key_calls};
 use billing_domain::refs::ServerRef;
 use billing_domain::text::OneLine;
-use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl, key_calls};
+use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl};
 use secrecy::ExposeSecret;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -58,6 +59,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
     let state = HttpState::new(
         composition.services.clone(),
         composition.webhook_senders.clone(),
+        Arc::new(Pages),
         HttpSettings {
             trusted_proxies: settings.trusted_proxies.clone(),
             reports_at_once: reports_at_once(settings.store.database_connections),

@@ -7,6 +7,7 @@ use actix_web::{FromRequest, HttpRequest};
 
 use super::{Extraction, IncomingBody, header};
 use crate::respond::HttpProblem;
+use billing_api::console::{Upload, UploadField};
 use billing_api::problem::Problem;
 
 /// Size limit of a form with a file. Larger files use the API or the command line import.
@@ -14,36 +15,8 @@ const MAX_FORM_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of fields in a form.
 const MAX_FIELDS: usize = 5_000;
 
-/// A submitted form.
-#[derive(Debug, Default)]
-pub(crate) struct MultipartForm(Vec<SentField>);
-
-#[derive(Debug, PartialEq, Eq)]
-struct SentField {
-    name: String,
-    file_name: Option<String>,
-    bytes: Bytes,
-}
-
-impl MultipartForm {
-    /// Returns a field's text; `None` if the field is missing or not text.
-    pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        let field = self.0.iter().find(|field| field.name == name)?;
-        std::str::from_utf8(&field.bytes).ok()
-    }
-
-    /// Returns the text of all fields with the name.
-    pub(crate) fn texts<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
-        self.0.iter().filter(move |field| field.name == name).filter_map(|field| std::str::from_utf8(&field.bytes).ok())
-    }
-
-    /// Returns name and content of an uploaded file.
-    pub(crate) fn file(&self, name: &str) -> Option<(&str, Bytes)> {
-        let field = self.0.iter().find(|field| field.name == name)?;
-        let file_name = field.file_name.as_deref().filter(|file_name| !file_name.is_empty())?;
-        Some((file_name, field.bytes.clone()))
-    }
-}
+/// A submitted form with files.
+pub(crate) struct MultipartForm(pub(crate) Upload);
 
 impl FromRequest for MultipartForm {
     type Error = HttpProblem;
@@ -58,7 +31,7 @@ impl FromRequest for MultipartForm {
                 boundary.ok_or_else(|| Problem::unsupported_media_type("the form must be sent as multipart/form-data"))?;
             let bytes = sent.read().await?;
             let malformed = || Problem::malformed("malformed_form", "the form is malformed: send it again");
-            Ok(Self(fields(&bytes, &boundary).ok_or_else(malformed)?))
+            Ok(Self(Upload(fields(&bytes, &boundary).ok_or_else(malformed)?)))
         })
     }
 }
@@ -72,7 +45,7 @@ fn boundary(content_type: &str) -> Option<&str> {
 }
 
 /// Parses the fields in order; returns `None` if the body is malformed.
-fn fields(body: &Bytes, boundary: &str) -> Option<Vec<SentField>> {
+fn fields(body: &Bytes, boundary: &str) -> Option<Vec<UploadField>> {
     let (first, between) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
     let mut at = find(body, first.as_bytes(), 0)? + first.len();
     let mut found = Vec::new();
@@ -90,7 +63,7 @@ fn fields(body: &Bytes, boundary: &str) -> Option<Vec<SentField>> {
         let value_end = find(body, between.as_bytes(), value_at)?;
         let head = std::str::from_utf8(body.get(head_at..head_end)?).ok()?;
         let (name, file_name) = disposition(head)?;
-        found.push(SentField { name, file_name, bytes: body.slice(value_at..value_end) });
+        found.push(UploadField { name, file_name, bytes: body[value_at..value_end].to_vec() });
         at = value_end + between.len();
     }
 }
@@ -121,10 +94,10 @@ mod tests {
 
     #[test]
     fn fields_and_files_come_to_the_byte() {
-        let form = MultipartForm(fields(&Bytes::from_static(BODY.as_bytes()), "x-1").expect("a form"));
+        let form = Upload(fields(&Bytes::from_static(BODY.as_bytes()), "x-1").expect("a form"));
         assert_eq!((form.text("kind"), form.text("other")), (Some("csv"), None));
         let (name, bytes) = form.file("file").expect("a file");
-        assert_eq!((name, &bytes[..]), ("a \"b\".csv", b"a,b\r\n--x\r\n1,2\r\n".as_slice()));
+        assert_eq!((name, bytes), ("a \"b\".csv", b"a,b\r\n--x\r\n1,2\r\n".as_slice()));
         assert_eq!(form.file("kind"), None);
     }
 

@@ -19,6 +19,7 @@ use crate::call::{Call, Reply};
 use crate::pipe::{PipeReader, PipeTimeouts, PipeWatch, PipeWriter, pipe};
 use crate::preference;
 use billing_api::dto::document_table;
+use billing_api::media_type;
 use billing_api::problem::Problem;
 use billing_api::query::usage::ReportParams;
 
@@ -97,7 +98,7 @@ impl Call {
 pub(crate) fn attachment(body: PipeReader, format: ReportFormat, name: &str) -> HttpResponse {
     let disposition = format!("attachment; filename=\"{name}.{}\"", format.as_str());
     let mut response = HttpResponse::Ok();
-    response.insert_header((CONTENT_TYPE, content_type(format))).insert_header((CONTENT_DISPOSITION, disposition));
+    response.insert_header((CONTENT_TYPE, media_type::of_report(format))).insert_header((CONTENT_DISPOSITION, disposition));
     response.body(body)
 }
 
@@ -114,14 +115,6 @@ fn make(mut writer: PipeWriter, made: impl FnOnce(&mut PipeWriter) -> Result<(),
             tracing::warn!(%error, "a report ended before its end");
             writer.fail(Problem::internal());
         }
-    }
-}
-
-const fn content_type(format: ReportFormat) -> &'static str {
-    match format {
-        ReportFormat::Csv => "text/csv; charset=utf-8; header=present",
-        ReportFormat::Json => "application/json",
-        ReportFormat::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     }
 }
 

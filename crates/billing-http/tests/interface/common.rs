@@ -11,6 +11,7 @@ use actix_web::test::{TestRequest, init_service, try_call_service};
 use billing_application::webhooks::WebhookSenders;
 use billing_application::{Services, organizations};
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
+use billing_console::Pages;
 use billing_domain::ports::{Store, WebhookSender};
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
@@ -109,7 +110,7 @@ impl Server {
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new(public_url.parse().expect("a URL"), key);
         set(&mut settings);
-        Self { state: HttpState::new(services.clone(), senders(&services), settings), services, store, clock }
+        Self { state: HttpState::new(services.clone(), senders(&services), Arc::new(Pages), settings), services, store, clock }
     }
 
     /// Returns another server on the same data.
@@ -124,7 +125,7 @@ impl Server {
         set(&mut settings);
         let (services, store, clock) = (self.services.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
         let senders = WebhookSenders::new(sender, Arc::clone(&services.clock));
-        Self { state: HttpState::new(services.clone(), senders, settings), services, store, clock }
+        Self { state: HttpState::new(services.clone(), senders, Arc::new(Pages), settings), services, store, clock }
     }
 
     pub(crate) async fn call(&self, request: TestRequest) -> Reply {

@@ -1,0 +1,551 @@
+//! The wizard that creates a contract or adds products to a contract. The choices of completed steps are in the address, so
+//! that each step can be repeated.
+
+use crate::{
+    ACCEPTED, CONFIRMED, Crumb, JsonView, ON_DATE, PREVIEWED, TaskField, TaskFieldKind, WizardOption, WizardPage, WizardPreview,
+    WizardStep, href, listings,
+};
+use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_api::operation::OperationSpec;
+use billing_api::operations::{CreateContract, EditContract, GetContract, GetCustomer, GetPricing, Search};
+use billing_application::UseCase;
+use billing_domain::calendar::{Date, parse_date, plus_months};
+use serde_json::{Map, Value, json};
+
+use super::api_client::or_nothing;
+use super::contract_tasks::{ALLOW_BACKDATED, crumbs_below, identity, others, reasons};
+use super::form_data::{field, pairs, query};
+use super::lists::{crumbs, few, some_of};
+use super::page_builder::PageBuilder;
+use super::reply::{belongs_beside, html, to, told};
+use super::session_user::SessionUser;
+use billing_api::problem::{FieldProblem, Problem};
+
+/// Query parameter that opens the form with all fields instead of the wizard.
+const ADVANCED: &str = "advanced";
+/// Hidden field of the wizard's forms, which tells them from the form with all fields.
+const WIZARD: &str = "wizard";
+/// Parameter that selects a step.
+const STEP: &str = "step";
+/// Parameter of a selected pricing, which can be repeated.
+const PRICING: &str = "pricing";
+/// Maximum number of pricings in one contract of the wizard. Each one is an API call.
+const MAX_PRICINGS: usize = 6;
+/// Number of pricings to choose from without a search.
+const OFFERED_PRICINGS: &str = "30";
+/// Number of search results to choose from.
+const MAX_RESULTS: usize = 30;
+/// Number of quantities that are always visible.
+const QUANTITIES_AT_ONCE: usize = 8;
+/// Last day of a contract that has no planned end.
+const NO_END: &str = "2099-12-31";
+/// The terms to choose from, in months.
+const MONTHS: [i64; 3] = [12, 24, 36];
+
+/// Returns whether an address or a form of new contracts belongs to the wizard.
+pub(super) fn is_asked(said: &FormData, is_submitted: bool) -> bool {
+    if is_submitted { field(said, WIZARD).is_some() } else { field(said, ADVANCED).is_none() }
+}
+
+/// Renders a step of the wizard. `reference` selects the contract to which products are added.
+///
+/// # Errors
+/// Returns a problem if the contract does not exist, if an API call fails, or if the visitor may not change contracts.
+pub(super) async fn page(visitor: &SessionUser, reference: Option<&str>) -> Result<PageBuilder, Problem> {
+    let said = query(&visitor.request);
+    let wizard = Wizard::of(visitor, reference, &said).await?;
+    match wizard.step() {
+        Step::Customer => wizard.customers().await,
+        Step::Plan => wizard.plans().await,
+        Step::Term => Ok(wizard.term()),
+        Step::Quantities => Ok(wizard.quantities(None).await?.0),
+    }
+}
+
+/// Handles the last step: updates the preview, or creates or edits the contract as previewed.
+///
+/// # Errors
+/// Returns problems that cannot be shown beside the form.
+pub(super) async fn act(visitor: &SessionUser, reference: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+    let wizard = Wizard::of(visitor, reference, said).await?;
+    let Some(body) = wizard.body() else { return Err(Problem::unknown_route()) };
+    let mut notice = None;
+    if field(said, CONFIRMED).is_some() {
+        if field(said, PREVIEWED) == Some(body.to_string().as_str()) {
+            match wizard.carry_out(body).await {
+                Ok(answer) => return Ok(answer),
+                Err(problem) if !belongs_beside(&problem) => return Err(problem),
+                // The preview has the warnings.
+                Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {}
+                Err(problem) => notice = Some(problem.detail().to_owned()),
+            }
+        } else {
+            notice = Some("The values differ from the preview. Check the new preview, then continue.".to_owned());
+        }
+    }
+    let (page, problem) = wizard.quantities(notice).await?;
+    let page = page.page(visitor, None);
+    Ok(match problem {
+        Some(problem) => told(problem, page),
+        None => html(page),
+    })
+}
+
+/// A step of the wizard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Customer,
+    Plan,
+    Term,
+    Quantities,
+}
+
+impl Step {
+    const ALL: [Self; 4] = [Self::Customer, Self::Plan, Self::Term, Self::Quantities];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Customer => "customer",
+            Self::Plan => "plan",
+            Self::Term => "term",
+            Self::Quantities => "quantities",
+        }
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Customer => "Customer",
+            Self::Plan => "Plan",
+            Self::Term => "Start and term",
+            Self::Quantities => "Quantities and preview",
+        }
+    }
+
+    const fn explanation(self) -> &'static str {
+        match self {
+            Self::Customer => "Select the customer who pays.",
+            Self::Plan => "Select the prices. A contract can have several pricings.",
+            Self::Term => "Set the first day, the last day and the times of invoices.",
+            Self::Quantities => "Set quantities and a discount, and check the first documents.",
+        }
+    }
+}
+
+/// The first and the last billed day, or the name of an invalid field and the reason.
+type BilledDays = Result<(String, String), (&'static str, &'static str)>;
+
+/// The choices so far and the objects that they name.
+struct Wizard<'a> {
+    visitor: &'a SessionUser,
+    said: &'a FormData,
+    /// The contract to which products are added, or null for a new contract.
+    contract: Value,
+    /// The customer, or null before it is selected.
+    customer: Value,
+    /// The selected pricings.
+    pricings: Vec<Value>,
+    today: Date,
+}
+
+impl<'a> Wizard<'a> {
+    async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
+        visitor.allow(if reference.is_some() { UseCase::EditContract } else { UseCase::CreateContract })?;
+        let contract = match reference {
+            Some(reference) => visitor.get(&GetContract::SPEC, reference).await?,
+            None => Value::Null,
+        };
+        let customer_ref = match reference {
+            Some(_) => JsonView(&contract).at("customer_ref").text(),
+            None => field(said, "customer_ref").unwrap_or_default().to_owned(),
+        };
+        let customer = match customer_ref.as_str() {
+            "" => Value::Null,
+            customer_ref => or_nothing(visitor.get(&GetCustomer::SPEC, customer_ref).await)?,
+        };
+        let mut selected: Vec<&str> = Vec::new();
+        for (name, value) in said {
+            if name == PRICING && !value.is_empty() && !selected.contains(&value.as_str()) && selected.len() < MAX_PRICINGS {
+                selected.push(value);
+            }
+        }
+        let mut pricings = Vec::new();
+        for pricing_ref in selected {
+            pricings.push(or_nothing(visitor.get(&GetPricing::SPEC, pricing_ref).await)?);
+        }
+        pricings.retain(|pricing| !pricing.is_null());
+        visitor.shows(
+            if reference.is_some() { &EditContract::SPEC } else { &CreateContract::SPEC },
+            reference.unwrap_or_default(),
+            "",
+        );
+        let today = visitor.zone.service_date(visitor.now());
+        Ok(Self { visitor, said, contract, customer, pricings, today })
+    }
+
+    fn is_new(&self) -> bool {
+        self.contract.is_null()
+    }
+
+    fn contract(&self) -> JsonView<'_> {
+        JsonView(&self.contract)
+    }
+
+    fn pricings(&self) -> impl Iterator<Item = JsonView<'_>> {
+        self.pricings.iter().map(JsonView)
+    }
+
+    /// Returns the requested step, or the first step whose choice is missing.
+    fn step(&self) -> Step {
+        match field(self.said, STEP) {
+            _ if self.customer.is_null() => Step::Customer,
+            Some("customer") if self.is_new() => Step::Customer,
+            _ if self.pricings.is_empty() => Step::Plan,
+            Some("plan") => Step::Plan,
+            Some("quantities") if self.days().is_ok() => Step::Quantities,
+            _ => Step::Term,
+        }
+    }
+
+    /// Returns a submitted value, or else a default.
+    fn value(&self, name: &str, default: &str) -> String {
+        field(self.said, name).unwrap_or(default).to_owned()
+    }
+
+    /// Returns the first and the last billed day.
+    fn days(&self) -> BilledDays {
+        let first = self.value("start", &self.today.to_string());
+        let start = parse_date(&first).map_err(|_| ("start", "must be a date"))?;
+        let last = match self.value("term", self.default_term()).as_str() {
+            "open" => NO_END.to_owned(),
+            "contract" => self.contract().at_any("effective_end_date").text(),
+            ON_DATE => self.value("end", ""),
+            months => {
+                let months = months.parse().ok().filter(|months| MONTHS.contains(months)).unwrap_or(MONTHS[0]);
+                plus_months(start, months).pred_opt().unwrap_or(start).to_string()
+            }
+        };
+        let last = parse_date(&last).map_err(|_| ("end", "must be a date"))?;
+        if last < start {
+            return Err(("end", "must not be before the first day"));
+        }
+        Ok((first, last.to_string()))
+    }
+
+    fn default_term(&self) -> &'static str {
+        if self.is_new() { "12" } else { "contract" }
+    }
+
+    /// Returns the target of the wizard's forms.
+    fn place(&self) -> String {
+        match self.contract().at_any("contract_ref").text().as_str() {
+            "" => href(&["new", "contracts"]),
+            reference => href(&["contracts", reference, "add"]),
+        }
+    }
+
+    /// Returns the address of a step with the choices so far.
+    fn address(&self, step: Step, more: &[(&str, &str)]) -> String {
+        let not_kept = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, WIZARD];
+        let replaced = |name: &str| not_kept.contains(&name) || more.iter().any(|(other, _)| *other == name);
+        let kept = pairs(self.said).into_iter().filter(|(name, value)| !value.is_empty() && !replaced(name));
+        let all: Vec<(&str, &str)> = kept.chain(more.iter().copied()).chain([(STEP, step.name())]).collect();
+        format!("{}?{}", self.place(), crate::query(&all))
+    }
+
+    /// Returns the choices that the form of a step does not contain.
+    fn hidden(&self, is_asked: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+        let never = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, ACCEPTED, WIZARD];
+        let is_kept = |(name, value): &&(String, String)| !value.is_empty() && !never.contains(&name.as_str()) && !is_asked(name);
+        self.said.iter().filter(is_kept).cloned().collect()
+    }
+
+    /// Returns everything around a step.
+    fn around(&self, current: Step, hidden: Vec<(String, String)>) -> WizardPage {
+        let steps = Step::ALL.into_iter().filter(|step| self.is_new() || *step != Step::Customer);
+        let step = |step: Step| {
+            let is_before = step < current;
+            WizardStep {
+                label: step.label(),
+                choice: if is_before { self.choice(step) } else { String::new() },
+                address: is_before.then(|| self.address(step, &[])),
+                is_current: step == current,
+            }
+        };
+        let reference = self.contract().at_any("contract_ref").text();
+        let (back, advanced) = if self.is_new() {
+            (href(&["contracts"]), format!("{}?{ADVANCED}=yes", href(&["new", "contracts"])))
+        } else {
+            (href(&["contracts", &reference]), href(&["edit", "contracts", &reference]))
+        };
+        WizardPage {
+            title: self.title(),
+            explanation: current.explanation(),
+            steps: steps.map(step).collect(),
+            action: self.place(),
+            hidden,
+            back,
+            advanced,
+        }
+    }
+
+    /// Returns the choice of a completed step.
+    fn choice(&self, step: Step) -> String {
+        match step {
+            Step::Customer => JsonView(&self.customer).at_any("name").text(),
+            Step::Plan => self.pricings().map(|pricing| pricing.at("name").text()).collect::<Vec<_>>().join(", "),
+            Step::Term => self.days().map(|(first, last)| format!("{first} – {last}")).unwrap_or_default(),
+            Step::Quantities => String::new(),
+        }
+    }
+
+    fn title(&self) -> String {
+        match self.contract().at_any("contract_number").text().as_str() {
+            "" => "New contract".to_owned(),
+            number => format!("Add product to {number}"),
+        }
+    }
+
+    fn built(&self, body: maud::Markup) -> PageBuilder {
+        let crumbs: Vec<Crumb> = if self.is_new() { crumbs(&listings::CONTRACTS) } else { crumbs_below(self.contract()) };
+        PageBuilder { title: self.title(), part: "contracts", crumbs, body }
+    }
+
+    /// Returns the objects of a kind that a search finds: reference and name.
+    async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
+        let raw = crate::query(&[("q", sought)]);
+        let found = self.visitor.get_with(&Search::SPEC, "", &raw).await?;
+        let of_kind = JsonView(&found).items().filter(|one| one.at("kind").is(kind)).take(MAX_RESULTS);
+        let named = |one: JsonView<'_>| {
+            let (reference, name) = (one.at("ref").text(), one.at("name").text());
+            (reference.clone(), if name.is_empty() { reference } else { name })
+        };
+        Ok(of_kind.map(named).collect())
+    }
+
+    async fn customers(&self) -> Result<PageBuilder, Problem> {
+        let sought = field(self.said, "q").unwrap_or_default();
+        let found: Vec<(String, String)> = if sought.is_empty() {
+            let newest = few(self.visitor, &listings::CUSTOMERS, &[]).await?;
+            JsonView(&newest).items().map(|one| (one.at("customer_ref").text(), one.at("name").text())).collect()
+        } else {
+            self.found("CUSTOMER", sought).await?
+        };
+        let option = |(reference, name): (String, String)| {
+            let address = self.address(Step::Plan, &[("customer_ref", &reference)]);
+            (WizardOption { note: reference.clone(), reference, name, is_selected: false }, address)
+        };
+        let options: Vec<(WizardOption, String)> = found.into_iter().map(option).collect();
+        let around = self.around(Step::Customer, self.hidden(|_| false));
+        Ok(self.built(crate::wizard_customers(&around, sought, &options)))
+    }
+
+    async fn plans(&self) -> Result<PageBuilder, Problem> {
+        let sought = field(self.said, "q").unwrap_or_default();
+        let of_pricing = |pricing: JsonView<'_>, is_selected: bool| WizardOption {
+            reference: pricing.at("product_pricing_ref").text(),
+            name: pricing.at("name").text(),
+            note: pricing.at("currency").text(),
+            is_selected,
+        };
+        // Selected pricings come first, also if the search does not find them.
+        let mut options: Vec<WizardOption> = self.pricings().map(|pricing| of_pricing(pricing, true)).collect();
+        let offered: Vec<WizardOption> = if sought.is_empty() {
+            let all = some_of(self.visitor, &listings::PRICINGS, OFFERED_PRICINGS).await?;
+            JsonView(&all).items().map(|pricing| of_pricing(pricing, false)).collect()
+        } else {
+            let found = self.found("PRICING", sought).await?.into_iter();
+            found.map(|(reference, name)| WizardOption { reference, name, note: String::new(), is_selected: false }).collect()
+        };
+        for option in offered {
+            if options.iter().all(|other| other.reference != option.reference) {
+                options.push(option);
+            }
+        }
+        let is_submitted = field(self.said, STEP) == Some(Step::Term.name());
+        let others: Vec<String> = is_submitted.then(|| "Select at least one pricing.".to_owned()).into_iter().collect();
+        let around = self.around(Step::Plan, self.hidden(|name| name == PRICING));
+        Ok(self.built(crate::wizard_plans(&around, sought, &options, &others)))
+    }
+
+    fn term(&self) -> PageBuilder {
+        let text = |value: &str, label: &str| (value.to_owned(), label.to_owned());
+        let months = MONTHS.iter().map(|months| text(&months.to_string(), &format!("{months} months")));
+        let mut terms: Vec<(String, String)> = months.collect();
+        terms.extend([text("open", "No planned end"), text(ON_DATE, "Until a date")]);
+        if !self.is_new() {
+            let last = self.contract().at_any("effective_end_date").text();
+            terms.insert(0, text("contract", &format!("Until the end of the contract, {last}")));
+        }
+        let cycles = [("MONTHLY", "Every month"), ("QUARTERLY", "Every quarter"), ("YEARLY", "Every year"), ("ONE_TIME", "Once")];
+        let times = [
+            ("AFTER_USE", "After each period"),
+            ("BEFORE_USE", "Before each period"),
+            ("DURING_USE", "Fees on the first day of the period, usage with the next invoice"),
+        ];
+        let choices = |all: &[(&str, &str)]| TaskFieldKind::Select(all.iter().map(|(value, label)| text(value, label)).collect());
+        let today = self.today.to_string();
+        let mut fields = vec![
+            TaskField::new("First day", "start", TaskFieldKind::Day, self.value("start", &today)).required(),
+            TaskField::new("Term", "term", TaskFieldKind::Radios(terms), self.value("term", self.default_term())),
+            TaskField::new("Last day", "end", TaskFieldKind::Day, self.value("end", "")).of_date(),
+            TaskField::new("Invoices", "cycle", choices(&cycles), self.value("cycle", "MONTHLY")),
+            TaskField::new("Time of payment", "payment_time", choices(&times), self.value("payment_time", "AFTER_USE")),
+        ];
+        if field(self.said, STEP) == Some(Step::Quantities.name())
+            && let Err((name, reason)) = self.days()
+        {
+            fields.iter_mut().filter(|field| field.name == name).for_each(|field| field.wrong.push(reason.to_owned()));
+        }
+        let around = self.around(Step::Term, self.hidden(|name| fields.iter().any(|field| field.name == name)));
+        self.built(crate::wizard_term(&around, &fields))
+    }
+
+    /// Returns the fields of the last step: those always visible, and those visible on request.
+    fn fields(&self) -> (Vec<TaskField>, Vec<TaskField>) {
+        let number = TaskFieldKind::Number;
+        let mut quantities = Vec::new();
+        for pricing in self.pricings() {
+            for item in pricing.at("line_items").items().filter(|item| item.at("kind").is("FIXED")) {
+                let (name, label) = (quantity_name(pricing, item), item.at("name").text());
+                let label = if self.pricings.len() > 1 { format!("{}: {label}", pricing.at("name").text()) } else { label };
+                quantities.push(TaskField::new(&label, &name, number.clone(), self.value(&name, "1")));
+            }
+        }
+        let mut more = quantities.split_off(quantities.len().min(QUANTITIES_AT_ONCE));
+        quantities.push(TaskField::new("Discount, %", "discount", number, self.value("discount", "")));
+        if self.is_new() {
+            let order = self.value("po_number", "");
+            quantities.push(TaskField::new("Purchase order number", "po_number", TaskFieldKind::Text, order));
+        }
+        let terms = self.value("net_terms", "");
+        let hint = "Days until payment is due, such as 30. Empty: the default of the customer or the entity.";
+        more.push(TaskField::new("Net terms", "net_terms", TaskFieldKind::Text, terms).hint(hint));
+        let backdated = self.value(ALLOW_BACKDATED, "");
+        let label = "Allow up to 1,200 documents that are due at once";
+        more.push(TaskField::new(label, ALLOW_BACKDATED, TaskFieldKind::Flag, backdated));
+        (quantities, more)
+    }
+
+    /// Renders the last step with the effects of the current values. Returns the problem if the values are refused.
+    async fn quantities(&self, notice: Option<String>) -> Result<(PageBuilder, Option<Problem>), Problem> {
+        let Some(body) = self.body() else { return Ok((self.term(), None)) };
+        let previewed = body.to_string();
+        let rehearsed = self.visitor.rehearse(self.operation(), &self.reference(), Some(body)).await;
+        let (effects, problem) = match rehearsed {
+            Ok(effects) => (effects, None),
+            Err(problem) if belongs_beside(&problem) => (Value::Null, Some(problem)),
+            Err(problem) => return Err(problem),
+        };
+        let (mut fields, mut more) = self.fields();
+        let errors: Vec<FieldProblem> = problem.iter().flat_map(Problem::errors).map(|error| self.own(error)).collect();
+        for field in fields.iter_mut().chain(&mut more) {
+            field.wrong = reasons(&errors, &field.name);
+        }
+        let shown: Vec<&TaskField> = fields.iter().chain(&more).collect();
+        let refused = problem.as_ref().map(|problem| others(problem.detail(), &errors, &shown));
+        let others: Vec<String> = notice.into_iter().chain(refused.unwrap_or_default()).collect();
+        let asked: Vec<&str> = shown.iter().map(|field| field.name.as_str()).collect();
+        let mut hidden = self.hidden(|name| asked.contains(&name));
+        hidden.push((WIZARD.to_owned(), "yes".to_owned()));
+        hidden.push(("form_key".to_owned(), self.value("form_key", &self.visitor.unique())));
+        let button = if self.is_new() { "Create contract" } else { "Add product" };
+        let is_accepted = field(self.said, ACCEPTED).is_some();
+        let preview = WizardPreview { fields, more, previewed, effects, is_accepted, others, button };
+        let page = self.built(crate::wizard_preview(&self.around(Step::Quantities, hidden), &preview));
+        Ok((page, problem))
+    }
+
+    /// Returns an error with the field of the wizard instead of the field of the request.
+    fn own(&self, error: &FieldProblem) -> FieldProblem {
+        let mut own = error.clone();
+        let parts: Vec<&str> = error.pointer.trim_start_matches('/').split('/').collect();
+        if let ["products", place, "line_items", item, "quantities", ..] = parts.as_slice() {
+            let index = |text: &str| text.parse::<usize>().ok();
+            let existing = self.contract().at_any("products").items().count();
+            let pricing = index(place).and_then(|place| self.pricings().nth(place.checked_sub(existing)?));
+            let name = pricing
+                .zip(index(item))
+                .and_then(|(pricing, item)| Some(quantity_name(pricing, pricing.at("line_items").items().nth(item)?)));
+            if let Some(name) = name {
+                own.pointer = format!("/{name}");
+            }
+        }
+        own
+    }
+
+    fn operation(&self) -> &'static OperationSpec {
+        if self.is_new() { &CreateContract::SPEC } else { &EditContract::SPEC }
+    }
+
+    fn reference(&self) -> String {
+        self.contract().at_any("contract_ref").text()
+    }
+
+    async fn carry_out(&self, body: Value) -> Result<PageAnswer, Problem> {
+        let answer = self.visitor.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
+        let contract_ref = JsonView(&answer.json()?).at("contract_ref").text();
+        let done = if self.is_new() { "new.contracts" } else { "task.add" };
+        Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))
+    }
+
+    /// Returns the body of the API call, or `None` if a choice is missing.
+    fn body(&self) -> Option<Value> {
+        let (first, last) = self.days().ok()?;
+        if self.customer.is_null() || self.pricings.is_empty() {
+            return None;
+        }
+        let added = self.pricings().map(|pricing| self.product(pricing, &first, &last));
+        let mut body = Map::new();
+        if self.is_new() {
+            body.insert("customer_ref".to_owned(), JsonView(&self.customer).at("customer_ref").0.clone());
+            body.extend(field(self.said, "po_number").map(|order| ("po_number".to_owned(), Value::from(order))));
+            body.insert("products".to_owned(), added.collect());
+        } else {
+            let existing = self.contract().at("products").items().map(|product| Value::Object(identity(product)));
+            body.insert("version".to_owned(), self.contract().at("version").0.clone());
+            body.insert("products".to_owned(), existing.chain(added).collect());
+        }
+        if field(self.said, ALLOW_BACKDATED).is_some() {
+            body.insert(ALLOW_BACKDATED.to_owned(), Value::Bool(true));
+        }
+        Some(Value::Object(body))
+    }
+
+    /// Returns a product of the API call.
+    fn product(&self, pricing: JsonView<'_>, first: &str, last: &str) -> Value {
+        let mut product = json!({
+            "product_pricing_ref": pricing.at("product_pricing_ref").0,
+            "billing_start_date": first,
+            "billing_end_date": last,
+            "billing_cycle": {"unit": self.value("cycle", "MONTHLY")},
+            "payment_time": self.value("payment_time", "AFTER_USE"),
+        });
+        for name in ["discount", "net_terms"] {
+            if let Some(value) = field(self.said, name) {
+                product[name] = Value::from(value);
+            }
+        }
+        let quantity = |item: JsonView<'_>| {
+            let quantity = field(self.said, &quantity_name(pricing, item)).filter(|quantity| *quantity != "1");
+            quantity.filter(|_| item.at("kind").is("FIXED"))
+        };
+        let items = || pricing.at("line_items").items();
+        // Without a list, the product has all line items of the pricing.
+        if items().any(|item| quantity(item).is_some()) {
+            let item = |item: JsonView<'_>| {
+                let mut selected = json!({"line_item_id": item.at("line_item_id").0});
+                if let Some(quantity) = quantity(item) {
+                    selected["quantities"] = json!([{"from": first, "quantity": quantity}]);
+                }
+                selected
+            };
+            product["line_items"] = items().map(item).collect();
+        }
+        product
+    }
+}
+
+/// Returns the name of the field with the quantity of a line item.
+fn quantity_name(pricing: JsonView<'_>, item: JsonView<'_>) -> String {
+    format!("quantity/{}/{}", pricing.at("product_pricing_ref").text(), item.at("line_item_id").text())
+}

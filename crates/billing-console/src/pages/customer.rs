@@ -1,0 +1,74 @@
+//! Loads the data of a customer's pages.
+
+use crate::{Crumb, CustomerAnswers, JsonView, Span, StatementAnswers, href, listings};
+use billing_api::console::FormData;
+use billing_application::UseCase;
+use billing_domain::calendar::{Date, first_of_month, plus_months};
+use maud::Markup;
+
+use super::explorer::ExplorerRange;
+use super::form_data::{field, pairs};
+use super::lists::{crumbs, few};
+use super::page_builder::PageBuilder;
+use super::session_user::SessionUser;
+use super::sums::{self, with_page};
+use billing_api::operations::{CheckEInvoice, GetBalance, GetCustomer, GetStatement, SummarizeUsage};
+use billing_api::problem::Problem;
+
+/// Number of whole months before this month in a statement by default.
+const STATEMENT_MONTHS: i64 = 2;
+
+/// Renders the page of a customer.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let customer = visitor.get(&GetCustomer::SPEC, reference).await?;
+    let balance = visitor.get(&GetBalance::SPEC, reference).await?;
+    // The check is refused if no entity bills the customer by default.
+    let e_invoice = visitor.get(&CheckEInvoice::SPEC, reference).await.unwrap_or_default();
+    let of_customer = [("customer_ref", reference)];
+    let contracts = few(visitor, &listings::CONTRACTS, &of_customer).await?;
+    let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
+    let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
+    let payments = few(visitor, &listings::PAYMENTS, &of_customer).await?;
+    let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
+    let shown = ExplorerRange::usual(visitor.now(), visitor.zone)?;
+    visitor.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
+    let address = sums::address("customer", &pairs(&narrowed));
+    let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
+    let title = JsonView(&customer).at("name").text();
+    let (may_edit, may_contract) = (visitor.may(UseCase::EditCustomer), visitor.may(UseCase::CreateContract));
+    let answers = CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract };
+    let body = crate::customer(&answers);
+    Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), body })
+}
+
+/// Renders the account statement of a customer.
+///
+/// # Errors
+/// Returns the problem of a failed API call, such as one for days out of order.
+pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    let customer = visitor.get(&GetCustomer::SPEC, reference).await?;
+    let today = visitor.zone.service_date(visitor.now());
+    let day = |name: &str, usual: Date| field(said, name).map_or_else(|| usual.to_string(), str::to_owned);
+    let days = (day("from", plus_months(first_of_month(today), -STATEMENT_MONTHS)), day("to", today));
+    let raw = crate::query(&[("from", &days.0), ("to", &days.1)]);
+    let accounts = visitor.get_with(&GetStatement::SPEC, reference, &raw).await?;
+    let url = GetStatement::SPEC.url(reference);
+    let files = [("PDF", "pdf"), ("CSV", "csv")].map(|(label, format)| (label, format!("{url}?{raw}&format={format}")));
+    let own = Crumb { name: JsonView(&customer).at("name").text(), href: href(&["customers", reference]) };
+    let crumbs = crumbs(&listings::CUSTOMERS).into_iter().chain([own]).collect();
+    let body = crate::statement(&StatementAnswers { customer, accounts, days, files: files.to_vec() });
+    Ok(PageBuilder { title: "Statement".to_owned(), part: "customers", crumbs, body })
+}
+
+/// Renders a customer's usage of the default days. `narrowed` selects the customer.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn lately(visitor: &SessionUser, narrowed: &FormData) -> Result<Markup, Problem> {
+    let shown = ExplorerRange::usual(visitor.now(), visitor.zone)?;
+    let answers = sums::sums(visitor, &shown.summary(narrowed)).await?;
+    Ok(crate::usage_lately(&answers, &Span { narrowed: narrowed.clone(), slots: shown.slots() }))
+}

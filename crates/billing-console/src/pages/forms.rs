@@ -1,0 +1,790 @@
+//! Forms that create and change objects and run actions. Fields come from the OpenAPI schema of the operation's body. A short
+//! form shows the usual fields, and "Advanced" shows all of them. If an action can change documents, and for prices, the form
+//! shows a preview first.
+
+use crate::{
+    ACCEPTED, AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PriceChoice, PricePreview,
+    RESIZE, Suggestions, href, listings,
+};
+use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_application::UseCase;
+use http::StatusCode;
+use serde_json::{Map, Value};
+
+use super::form_data::{field, query};
+use super::form_fields::{self, InitialValues, ListEdits};
+use super::lists::{crumbs, few, some_of};
+use super::openapi_index::{BodyField, shapes};
+use super::page_builder::PageBuilder;
+use super::reply::{belongs_beside, html, to, told};
+use super::resources;
+use super::session_user::SessionUser;
+use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
+use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
+use billing_api::operations::{
+    Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
+    DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing, EditUsageProduct,
+    IssueDocument, RateNewPricing, RecordCharge, RecordPayment, Refund, ReversePayment, Unapply, UpdateEvent, VoidDocument,
+    WriteOff,
+};
+use billing_api::problem::Problem;
+
+/// Maximum number of suggestions for a reference field.
+const SUGGESTED: &str = "100";
+/// Query parameter of the form with all fields.
+const ADVANCED: &str = "advanced";
+/// Query parameter of the price model of a new pricing.
+const MODEL: &str = "model";
+
+/// A form of the console.
+struct FormAction {
+    /// Place of the form: `new` or `edit` and a part of the console, or `do` and an action.
+    place: [&'static str; 2],
+    /// The operation.
+    operation: &'static OperationSpec,
+    title: &'static str,
+    description: &'static str,
+    button: &'static str,
+    /// Notice after success.
+    success_message: &'static str,
+    /// Notice after success with the submitted amount in place of `{}`.
+    amount_message: Option<&'static str>,
+    /// Part of the console that contains the edited object or the action's subject.
+    of: Option<&'static str>,
+    /// Body fields that the form omits: the reference, and fields without use in a form.
+    hidden_fields: &'static [&'static str],
+    /// Body field that receives the reference.
+    reference_field: Option<&'static str>,
+    /// Body field that the form sets to true.
+    set_field: Option<&'static str>,
+    /// Body field that is prefilled from another field of the object.
+    prefill: Option<(&'static str, &'static str)>,
+    /// Redirect after success: a part of the console, and the response field with the reference. Without a field, it
+    /// leads to the list.
+    redirect: (&'static str, &'static str),
+    /// How an edit changes the elements of lists.
+    lists: ListEdits,
+}
+
+impl FormAction {
+    const fn new(place: [&'static str; 2], operation: &'static OperationSpec, title: &'static str) -> Self {
+        Self {
+            place,
+            operation,
+            title,
+            description: "",
+            button: "Create",
+            success_message: "Changes saved.",
+            amount_message: None,
+            of: None,
+            hidden_fields: &[],
+            reference_field: None,
+            set_field: None,
+            prefill: None,
+            redirect: (place[1], ""),
+            lists: ListEdits::Replaced,
+        }
+    }
+
+    const fn edit(
+        part: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        reference: &'static [&'static str; 1],
+    ) -> Self {
+        let leads = (part, reference[0]);
+        Self {
+            of: Some(part),
+            hidden_fields: reference,
+            redirect: leads,
+            button: "Save",
+            ..Self::new(["edit", part], operation, title)
+        }
+    }
+
+    const fn act(
+        what: &'static str,
+        part: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        button: &'static str,
+    ) -> Self {
+        Self { of: Some(part), button, ..Self::new(["do", what], operation, title) }
+    }
+
+    /// Creates an action on a document that leads to a document.
+    const fn on_document(
+        what: &'static str,
+        operation: &'static OperationSpec,
+        title: &'static str,
+        button: &'static str,
+    ) -> Self {
+        Self::act(what, "documents", operation, title, button).leading("documents", "document_ref")
+    }
+
+    /// Creates an action on a payment or application that leads to a document, because these objects have no page of
+    /// their own.
+    const fn on_money(what: &'static str, operation: &'static OperationSpec, title: &'static str, button: &'static str) -> Self {
+        Self { of: None, ..Self::on_document(what, operation, title, button) }
+    }
+
+    const fn beginning(self, field: &'static str, from: &'static str) -> Self {
+        Self { prefill: Some((field, from)), ..self }
+    }
+
+    const fn leading(self, part: &'static str, reference: &'static str) -> Self {
+        Self { redirect: (part, reference), ..self }
+    }
+
+    const fn telling(self, tells: &'static str) -> Self {
+        Self { description: tells, ..self }
+    }
+
+    const fn confirming(self, success_message: &'static str) -> Self {
+        Self { success_message, ..self }
+    }
+
+    /// Names the submitted amount in the notice after success.
+    const fn counting(self, amount_message: &'static str) -> Self {
+        Self { amount_message: Some(amount_message), ..self }
+    }
+
+    fn use_case(&self) -> Result<UseCase, Problem> {
+        match self.operation.needs {
+            AuthRequirement::Permission(use_case) => Ok(use_case),
+            AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::unknown_route()),
+        }
+    }
+
+    fn has_dry_run(&self) -> bool {
+        self.operation.is(Flag::DryRun)
+    }
+
+    /// Returns whether the action creates or edits prices, whose preview shows amounts by quantity.
+    fn has_prices(&self) -> bool {
+        self.place[1] == listings::PRICINGS.part
+    }
+
+    /// Returns whether a preview precedes the action.
+    fn has_preview(&self) -> bool {
+        self.has_dry_run() || self.has_prices()
+    }
+}
+
+/// All forms of the console.
+const FORM_ACTIONS: &[FormAction] = &[
+    FormAction::new(["new", "customers"], &CreateCustomer::SPEC, "New customer")
+        .leading("customers", "customer_ref")
+        .telling("Creates a customer, who receives documents and to whom usage events refer.")
+        .confirming("Customer created."),
+    FormAction::edit("customers", &EditCustomer::SPEC, "Edit customer", &["customer_ref"])
+        .telling("Changes the customer. Issued documents stay as they are.")
+        .confirming("Customer updated."),
+    FormAction::new(["new", "usage-products"], &CreateUsageProduct::SPEC, "New usage product")
+        .leading("usage-products", "usage_product_ref")
+        .telling("Creates a product whose usage is counted. Usage events report a quantity of it.")
+        .confirming("Usage product created."),
+    FormAction::edit("usage-products", &EditUsageProduct::SPEC, "Edit usage product", &["usage_product_ref"])
+        .telling("Changes the usage product for new contracts. Existing contracts keep their values.")
+        .confirming("Usage product updated."),
+    FormAction::new(["new", "entities"], &CreateEntity::SPEC, "New entity")
+        .leading("entities", "entity_ref")
+        .telling("Creates an entity: a company that issues documents under numbers of its own.")
+        .confirming("Entity created."),
+    FormAction::edit("entities", &EditEntity::SPEC, "Edit entity", &["entity_ref"])
+        .telling("Changes the company that issues documents. Issued documents stay as they are.")
+        .confirming("Entity updated."),
+    FormAction::new(["new", "bank-accounts"], &CreateBankAccount::SPEC, "New bank account")
+        .leading("bank-accounts", "billing_account_id")
+        .telling("Creates a bank account that documents show for payments.")
+        .confirming("Bank account created."),
+    FormAction::edit("bank-accounts", &EditBankAccount::SPEC, "Edit bank account", &["billing_account_id"])
+        .telling("Changes the bank account. Issued documents stay as they are.")
+        .confirming("Bank account updated."),
+    FormAction::new(["new", "pricings"], &CreatePricing::SPEC, "New pricing")
+        .leading("pricings", "product_pricing_ref")
+        .telling("Creates a price list with one or more line items.")
+        .confirming("Pricing created."),
+    FormAction::edit("pricings", &EditPricing::SPEC, "Edit pricing", &["product_pricing_ref"])
+        .telling("Changes prices for new contracts. Existing contracts keep their prices until you change them there.")
+        .confirming("Pricing updated."),
+    FormAction::new(["new", "contracts"], &CreateContract::SPEC, "New contract")
+        .leading("contracts", "contract_ref")
+        .telling("Creates a contract that bills a customer by one or more pricings.")
+        .confirming("Contract created."),
+    FormAction {
+        hidden_fields: &["customer_ref"],
+        lists: ListEdits::Merged,
+        ..FormAction::edit("contracts", &EditContract::SPEC, "Edit contract", &["contract_ref"])
+    }
+    .telling("List all products that the contract keeps. By default, changes apply from the next period of each product.")
+    .confirming("Contract updated."),
+    FormAction {
+        hidden_fields: &["contract_ref", "charge_ref"],
+        reference_field: Some("contract_ref"),
+        ..FormAction::act("charge", "contracts", &RecordCharge::SPEC, "Add charge or credit", "Add charge")
+    }
+    .leading("charges", "charge_ref")
+    .telling("Adds an amount to the documents of the contract. A negative unit price is a credit.")
+    .confirming("Charge created."),
+    FormAction::edit("charges", &EditCharge::SPEC, "Edit charge", &["charge_ref"])
+        .telling("Changes the charge and the documents that bill it.")
+        .confirming("Charge updated."),
+    FormAction::act("delete-charge", "charges", &DeleteCharge::SPEC, "Delete charge", "Delete charge")
+        .leading("charges", "")
+        .telling("Deletes the charge and no longer bills it.")
+        .confirming("Charge deleted."),
+    FormAction {
+        // The console asks for trust in the clock only if the server has none: see `clock_not_trusted`.
+        hidden_fields: &["trust_clock"],
+        ..FormAction::on_document("issue", &IssueDocument::SPEC, "Issue document", "Issue document")
+    }
+    .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
+    .confirming("Document issued."),
+    FormAction::on_document("void", &VoidDocument::SPEC, "Void document", "Void document")
+        .telling(
+            "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \
+             Voiding cannot be undone.",
+        )
+        .confirming("Document voided."),
+    FormAction::on_document("pay", &RecordPayment::SPEC, "Record payment", "Record payment")
+        .beginning("amount", "amount_due")
+        .telling("Records that the customer has paid the document, fully or in part.")
+        .confirming("Payment recorded.")
+        .counting("Payment of {} recorded."),
+    FormAction {
+        hidden_fields: &["undo"],
+        ..FormAction::on_document("write-off", &WriteOff::SPEC, "Write off the amount due", "Write off amount")
+    }
+    .telling("Records that the amount due is no longer expected.")
+    .confirming("Amount written off."),
+    FormAction {
+        hidden_fields: &["undo", "reason"],
+        set_field: Some("undo"),
+        ..FormAction::on_document("reverse-write-off", &WriteOff::SPEC, "Reverse the write-off", "Reverse write-off")
+    }
+    .telling("Records that the amount that was written off is expected again. It becomes due.")
+    .confirming("Write-off reversed."),
+    FormAction::on_document("refund", &Refund::SPEC, "Refund the unapplied amount", "Refund amount")
+        .beginning("amount", "unapplied_amount")
+        .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
+        .confirming("Refund recorded.")
+        .counting("Refund of {} recorded."),
+    FormAction::on_document("apply", &Apply::SPEC, "Apply the unapplied amount to a document", "Apply amount")
+        .beginning("amount", "unapplied_amount")
+        .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
+        .confirming("Amount applied.")
+        .counting("{} applied."),
+    FormAction::on_money("refund-payment", &Refund::SPEC, "Refund the unapplied amount of a payment", "Refund amount")
+        .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
+        .confirming("Refund recorded.")
+        .counting("Refund of {} recorded."),
+    FormAction::on_money("apply-payment", &Apply::SPEC, "Apply the unapplied amount of a payment to a document", "Apply amount")
+        .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
+        .confirming("Payment applied.")
+        .counting("{} applied."),
+    FormAction::on_money("unapply", &Unapply::SPEC, "Reverse application", "Reverse application")
+        .telling("The applied amount is available again, and the settled document is due again.")
+        .confirming("Application reversed."),
+    FormAction::on_money("reverse", &ReversePayment::SPEC, "Reverse payment", "Reverse payment")
+        .telling("Records that a payment or refund has failed, such as a returned debit. The settled amounts become due again.")
+        .confirming("Payment reversed."),
+    FormAction {
+        hidden_fields: &["event_ref", "customer_ref", "usage_product_ref"],
+        reference_field: Some("event_ref"),
+        ..FormAction::edit("events", &UpdateEvent::SPEC, "Edit usage event", &["event_ref"])
+    }
+    .telling("Corrects the usage event and the documents that bill it.")
+    .confirming("Usage event updated."),
+    FormAction::act("delete-event", "events", &DeleteEvent::SPEC, "Delete usage event", "Delete usage event")
+        .leading("events", "")
+        .telling("Deletes the usage event and corrects the documents that bill it.")
+        .confirming("Usage event deleted."),
+];
+
+/// Returns whether a form exists at a place.
+pub(super) fn has(kind: &str, what: &str) -> bool {
+    form_action(kind, what).is_ok()
+}
+
+/// Returns whether a form exists at a place and the visitor may submit it.
+pub(super) fn may(visitor: &SessionUser, kind: &str, what: &str) -> bool {
+    form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| visitor.may(use_case))
+}
+
+fn form_action(kind: &str, what: &str) -> Result<&'static FormAction, Problem> {
+    FORM_ACTIONS.iter().find(|action| action.place == [kind, what]).ok_or_else(Problem::unknown_route)
+}
+
+/// Returns the notice after a successful action.
+pub(super) fn done(place: &str) -> Option<&'static str> {
+    let (kind, what) = place.split_once('.')?;
+    form_action(kind, what).ok().map(|action| action.success_message)
+}
+
+/// Returns the notice with the amount after a successful action. Only an amount and a currency are shown, so that an address
+/// cannot contain another text.
+pub(super) fn amount_notice(place: &str, asked: &FormData) -> Option<String> {
+    let (kind, what) = place.split_once('.')?;
+    let message = form_action(kind, what).ok()?.amount_message?;
+    let (amount, currency) = (field(asked, "amount")?, field(asked, "currency")?);
+    let is_amount = amount.len() <= 24 && amount.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.');
+    let is_currency = currency.len() == 3 && currency.bytes().all(|letter| letter.is_ascii_uppercase());
+    (is_amount && is_currency).then(|| message.replace("{}", &format!("{amount} {currency}")))
+}
+
+/// Writes an amount with as many decimals as another amount of the same currency.
+fn with_decimals(amount: &str, of: &str) -> String {
+    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let missing = decimals(of).saturating_sub(decimals(amount));
+    let point = if missing > 0 && !amount.contains('.') { "." } else { "" };
+    [amount, point, &"0".repeat(missing)].concat()
+}
+
+/// A form and the object it concerns.
+pub(super) struct FormPage<'a> {
+    visitor: &'a SessionUser,
+    action: &'static FormAction,
+    reference: Option<&'a str>,
+    /// The existing object.
+    present: Value,
+    /// The short form; `None` for the form with all fields.
+    short: Option<ShortForm>,
+}
+
+impl<'a> FormPage<'a> {
+    /// Loads the form at a place.
+    ///
+    /// # Errors
+    /// Returns a problem if the form or its object does not exist, or if the visitor may not submit the form.
+    pub(super) async fn at(
+        visitor: &'a SessionUser,
+        kind: &str,
+        what: &str,
+        reference: Option<&'a str>,
+    ) -> Result<Self, Problem> {
+        let action = form_action(kind, what)?;
+        // New objects have no reference yet; all other forms require one.
+        if reference.is_none() != (kind == "new") {
+            return Err(Problem::unknown_route());
+        }
+        visitor.allow(action.use_case()?)?;
+        let present = match (action.of, reference) {
+            (Some(part), Some(reference)) => resources::read(visitor, part, reference).await?,
+            _ => Value::Null,
+        };
+        let asked = query(&visitor.request);
+        let short = match action.place {
+            _ if field(&asked, ADVANCED).is_some() => None,
+            ["new", "pricings"] => field(&asked, MODEL).and_then(short_forms::new_pricing),
+            ["edit", "pricings"] => Some(short_forms::edited_prices(&present)),
+            ["new" | "edit", part] => short_forms::catalog_form(part),
+            _ => None,
+        };
+        Ok(Self { visitor, action, reference, present, short })
+    }
+
+    fn place(&self) -> Vec<&'a str> {
+        self.action.place.into_iter().chain(self.reference).collect()
+    }
+
+    /// Returns the address that receives the form, which is also that of the form.
+    fn address(&self) -> String {
+        let asked = query(&self.visitor.request);
+        let advanced = field(&asked, ADVANCED).map(|_| format!("{ADVANCED}=yes"));
+        let query = self.short.as_ref().map(|short| short.query.clone()).or(advanced).filter(|query| !query.is_empty());
+        let page = href(&self.place());
+        query.map_or(page.clone(), |query| format!("{page}?{query}"))
+    }
+
+    /// Returns the title. The name of an edited object is more readable than its reference.
+    fn title(&self) -> String {
+        let title = self.short.as_ref().map_or("", |short| short.title);
+        match (self.action.place[0], self.name()) {
+            ("edit", Some(name)) => format!("{} {name}", self.action.title),
+            _ if !title.is_empty() => format!("{}: {}{}", self.action.title, title[..1].to_lowercase(), &title[1..]),
+            _ => self.action.title.to_owned(),
+        }
+    }
+
+    /// Returns the name of the present object, or its reference.
+    fn name(&self) -> Option<String> {
+        let listing = self.action.of.and_then(Listing::of);
+        let name = listing.map(|listing| listing.name_of(JsonView(&self.present))).filter(|name| !name.is_empty());
+        name.or_else(|| self.reference.map(str::to_owned))
+    }
+
+    /// Returns the sentence about the form's effect.
+    fn tells(&self) -> &'static str {
+        self.short.as_ref().map(|short| short.tells).filter(|tells| !tells.is_empty()).unwrap_or(self.action.description)
+    }
+
+    /// Returns the fields of the form.
+    fn shapes(&self) -> Vec<BodyField> {
+        let kept = |shape: &&BodyField| !self.action.hidden_fields.contains(&shape.name.as_str()) && shape.name != "dry_run";
+        shapes(self.action.operation).iter().filter(kept).cloned().collect()
+    }
+
+    /// Returns whether the form edits an existing object, so that unchanged fields keep their values.
+    fn edits(&self) -> bool {
+        self.action.place[0] == "edit"
+    }
+
+    /// Returns the page to return to.
+    fn back(&self) -> String {
+        match (self.action.of, self.reference) {
+            (Some(part), Some(reference)) => href(&[part, reference]),
+            _ => href(&[self.action.redirect.0]),
+        }
+    }
+
+    /// Renders the form, or the preview if the operation has no fields.
+    ///
+    /// # Errors
+    /// Returns the problem of a failed API call.
+    pub(super) async fn show(&self) -> Result<String, Problem> {
+        if self.shapes().is_empty() {
+            let effects = self.rehearsed(&FormData::new()).await?;
+            return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.visitor.unique())]));
+        }
+        let asked = query(&self.visitor.request);
+        if self.action.place == ["new", "pricings"] && self.short.is_none() && field(&asked, ADVANCED).is_none() {
+            return Ok(self.models());
+        }
+        let begins = self.action.prefill.map(|(field, from)| {
+            let mut said = Map::new();
+            said.insert(field.to_owned(), self.present.get(from).cloned().unwrap_or_default());
+            Value::Object(said)
+        });
+        let defaults = self.short.as_ref().map(ShortForm::defaults).filter(|defaults| !defaults.is_empty());
+        let source = match (&begins, &defaults) {
+            (Some(begins), _) => InitialValues::Present(begins),
+            (None, Some(defaults)) => InitialValues::Said(defaults),
+            (None, None) if self.edits() => InitialValues::Present(&self.present),
+            (None, None) => InitialValues::Nothing,
+        };
+        self.form(source, None).await
+    }
+
+    /// Renders the choice of a price model for a new pricing.
+    fn models(&self) -> String {
+        let page = href(&self.place());
+        let choice = |form: &short_forms::PriceForm| PriceChoice { title: form.title, tells: form.tells, example: form.example };
+        let address = |form: &short_forms::PriceForm| format!("{page}?{}", crate::query(&[(MODEL, form.model)]));
+        let choices: Vec<(PriceChoice, String)> = PRICE_FORMS.iter().map(|form| (choice(form), address(form))).collect();
+        self.page(crate::price_choices(&choices, &format!("{page}?{ADVANCED}=yes")))
+    }
+
+    /// Handles a submitted form.
+    ///
+    /// # Errors
+    /// Returns problems that cannot be shown beside the form.
+    pub(super) async fn take(&self, said: &FormData) -> Result<PageAnswer, Problem> {
+        if let Some(wanted) = field(said, RESIZE) {
+            return self.form(InitialValues::Said(&form_fields::resized(said, wanted)), None).await.map(html);
+        }
+        if field(said, AGAIN).is_some() {
+            return self.form(InitialValues::Said(said), None).await.map(html);
+        }
+        let refused = match self.carry_out(said).await {
+            Ok(answer) => return Ok(answer),
+            Err(problem) => problem,
+        };
+        if !belongs_beside(&refused) || self.shapes().is_empty() {
+            return Err(refused);
+        }
+        let page = self.form(InitialValues::Said(said), Some(&refused)).await?;
+        Ok(told(refused, page))
+    }
+
+    async fn carry_out(&self, said: &FormData) -> Result<PageAnswer, Problem> {
+        // The script asks for a preview with every change of a field, which must store nothing.
+        let is_live = field(said, LIVE).is_some();
+        if self.action.has_prices() && (is_live || field(said, CONFIRMED).is_none()) {
+            return self.price_preview(said).await.map(html);
+        }
+        if self.action.has_dry_run() && (is_live || field(said, CONFIRMED).is_none()) {
+            let effects = self.rehearsed(said).await?;
+            return Ok(html(self.preview(effects, said)));
+        }
+        if is_live {
+            return Err(Problem::unknown_route());
+        }
+        // The key prevents a second execution when the form is sent twice.
+        let reference = self.reference.unwrap_or_default();
+        let answer = match self.visitor.change_as_previewed(self.action.operation, reference, said, self.body(said)).await {
+            Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
+                let effects = self.rehearsed(said).await?;
+                return Ok(told(problem, self.preview(effects, said)));
+            }
+            answer => answer?,
+        };
+        let answer = if answer.status == StatusCode::NO_CONTENT { Value::Null } else { answer.json()? };
+        let (part, field) = self.action.redirect;
+        let reference = JsonView(&answer).at(field).text();
+        let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
+        Ok(to(&format!("{page}?{}", self.done(said, &answer))))
+    }
+
+    /// Returns the query that selects the notice after success.
+    fn done(&self, said: &FormData, answer: &Value) -> String {
+        let [kind, what] = self.action.place;
+        let amount = self.action.amount_message.and_then(|_| field(said, "amount"));
+        let Some(amount) = amount else { return format!("done={kind}.{what}") };
+        let of_answer = |name: &str| answer.get(name).map(|value| JsonView(value).text()).unwrap_or_default();
+        let amount = with_decimals(amount, &of_answer("total"));
+        let shown = crate::query(&[("amount", &amount), ("currency", &of_answer("currency"))]);
+        format!("done={kind}.{what}&{shown}")
+    }
+
+    async fn rehearsed(&self, said: &FormData) -> Result<Value, Problem> {
+        let reference = self.reference.unwrap_or_default();
+        self.visitor.rehearse(self.action.operation, reference, self.body(said)).await
+    }
+
+    /// Renders the preview of a pricing: its amounts by quantity.
+    async fn price_preview(&self, said: &FormData) -> Result<String, Problem> {
+        let mut pricing = Map::new();
+        for shape in self.shapes() {
+            // An edit omits unchanged fields.
+            pricing.extend(self.present.get(&shape.name).map(|value| (shape.name, value.clone())));
+        }
+        let Some(Value::Object(changes)) = self.body(said) else { return Err(Problem::internal()) };
+        pricing.extend(changes);
+        pricing.remove("product_pricing_ref");
+        let pricing = Value::Object(pricing);
+        let quantities = crate::quantities(&pricing, "");
+        // Without a line item for usage, the API still checks the pricing.
+        let quantities = if quantities.is_empty() { vec!["1".to_owned()] } else { quantities };
+        let mut asked = pricing.clone();
+        asked["quantities"] = Value::from(quantities);
+        let rates = self.visitor.post(&RateNewPricing::SPEC, asked).await?.json()?;
+        let preview = PricePreview {
+            title: self.title(),
+            tells: self.tells(),
+            pricing,
+            rates,
+            action: self.address(),
+            button: self.action.button,
+            said: resent(said),
+            back: self.back(),
+        };
+        Ok(self.page(crate::price_preview(&preview)))
+    }
+
+    fn body(&self, said: &FormData) -> Option<Value> {
+        let mut shapes = self.shapes();
+        let takes_one = !shapes.is_empty() || self.action.reference_field.is_some() || self.action.set_field.is_some();
+        let present = if self.edits() { Some(&self.present) } else { None };
+        let mut body = match &self.short {
+            None => form_fields::body(&shapes, "", said, present, self.action.lists),
+            Some(short) => {
+                let said = short.completed(said, present.is_some());
+                // A field that the form does not have stays as it is.
+                let has = |name: &str| said.iter().any(|(said, _)| short_forms::top(said) == name);
+                shapes.retain(|shape| has(&shape.name));
+                form_fields::body(&shapes, "", &said, present, self.action.lists)
+            }
+        };
+        if let (Some(field), Some(reference)) = (self.action.reference_field, self.reference) {
+            body.insert(field.to_owned(), reference.into());
+        }
+        body.extend(self.action.set_field.map(|field| (field.to_owned(), Value::Bool(true))));
+        // The version makes the edit fail if the object changed after the form was shown.
+        if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
+            body.insert("version".to_owned(), form_fields::whole_number(version));
+        }
+        takes_one.then_some(Value::Object(body))
+    }
+
+    async fn form(&self, source: InitialValues<'_>, problem: Option<&Problem>) -> Result<String, Problem> {
+        let shapes = self.shapes();
+        let mut items = form_fields::items(&shapes, "", source, problem.map_or(&[][..], Problem::errors));
+        for item in &mut items {
+            if let Item::Field(field) = item
+                && self.action.place[0] == "new"
+                && field.name == self.action.redirect.1
+            {
+                field.kind = InputKind::NewReference;
+            }
+        }
+        let is_small = items.len() <= MAX_VISIBLE && items.iter().all(|item| matches!(item, Item::Field(_)));
+        let ShortItems { fields, more, hidden } = match &self.short {
+            Some(short) => short.arranged(items),
+            None => ShortItems { fields: items, more: Vec::new(), hidden: FormData::new() },
+        };
+        let shown = [fields.as_slice(), &more].concat();
+        let form = Form {
+            title: self.title(),
+            tells: self.tells(),
+            example: self.short.as_ref().map_or("", |short| short.example),
+            action: self.address(),
+            button: if self.action.has_preview() { "Preview" } else { self.action.button },
+            key: source.said("form_key").unwrap_or_else(|| self.visitor.unique()),
+            suggestions: self.all_suggestions(&shown).await?,
+            others: problem.map(|problem| form_fields::others(problem, &shown)).unwrap_or_default(),
+            items: fields,
+            more,
+            hidden,
+            is_short: self.short.is_some() || is_small,
+            is_live: self.action.has_prices(),
+            advanced: self.advanced(),
+            back: self.back(),
+        };
+        Ok(self.page(crate::form(&form)))
+    }
+
+    /// Returns the address of the form with all fields, if the shown form leaves out some.
+    fn advanced(&self) -> Option<String> {
+        let has_more = self.short.as_ref().is_some_and(|short| short.has_advanced);
+        has_more.then(|| format!("{}?{ADVANCED}=yes", href(&self.place())))
+    }
+
+    fn preview(&self, effects: Value, said: &FormData) -> String {
+        let preview = Preview {
+            title: self.title(),
+            tells: self.tells(),
+            effects,
+            action: self.address(),
+            button: self.action.button,
+            is_accepted: field(said, ACCEPTED).is_some(),
+            said: resent(said),
+            has_form: !self.shapes().is_empty(),
+            back: self.back(),
+        };
+        self.page(crate::preview(&preview))
+    }
+
+    fn page(&self, body: maud::Markup) -> String {
+        let part = self.action.of.unwrap_or(self.action.redirect.0);
+        let mut crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
+        if let (Some(part), Some(reference), Some(name)) = (self.action.of, self.reference, self.name()) {
+            crumbs.push(Crumb { name, href: href(&[part, reference]) });
+        }
+        // The page shows no calls, because a form shows no data of the API.
+        PageBuilder { title: self.title(), part, crumbs, body }.page(&self.visitor.quietly(), None)
+    }
+
+    /// Loads the suggestions for reference fields.
+    async fn all_suggestions(&self, shown: &[Item]) -> Result<Vec<Suggestions>, Problem> {
+        let mut suggestions = suggestions(self.visitor, shown, if self.edits() { "" } else { self.action.place[1] }).await?;
+        if has_field(shown, "document_ref") && self.present["customer"].is_object() {
+            suggestions.push(self.open_documents().await?);
+        }
+        Ok(suggestions)
+    }
+
+    /// Loads the documents of the customer that an amount of the present document can settle.
+    async fn open_documents(&self) -> Result<Suggestions, Problem> {
+        let of = |pointer: &str| self.present.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let narrowed = [
+            ("customer_ref", of("/customer/customer_ref")),
+            ("currency", of("/currency")),
+            ("has_amount_due", "true"),
+            ("totals", "false"),
+        ];
+        let open = few(&self.visitor.quietly(), &listings::DOCUMENTS, &narrowed).await?;
+        let choice = |one: JsonView<'_>| {
+            let (number, due, currency) = (one.at("document_number"), one.at("amount_due"), one.at("currency"));
+            (one.at("document_ref").text(), format!("{}, {} {} due", number.text(), due.text(), currency.text()))
+        };
+        Ok(Suggestions { field: "document_ref", choices: JsonView(&open).items().map(choice).collect() })
+    }
+}
+
+/// Loads the suggestions for reference fields, except for the reference of a new object in `new_part`.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part: &str) -> Result<Vec<Suggestions>, Problem> {
+    const NAMED: &[(&str, &str)] = &[
+        ("customer_ref", "customers"),
+        ("product_pricing_ref", "pricings"),
+        ("usage_product_ref", "usage-products"),
+        ("entity_ref", "entities"),
+        ("billing_account_id", "bank-accounts"),
+    ];
+    let mut suggestions = Vec::new();
+    for (field, part) in NAMED {
+        let Some(listing) = Listing::of(part).filter(|_| *part != new_part && has_field(shown, field)) else { continue };
+        let elements = some_of(visitor, listing, SUGGESTED).await?;
+        let choices = JsonView(&elements).items().map(|one| named(one.at(field).text(), &listing.name_of(one))).collect();
+        suggestions.push(Suggestions { field, choices });
+    }
+    Ok(suggestions)
+}
+
+/// Returns the submitted fields that a preview sends again.
+fn resent(said: &FormData) -> FormData {
+    let of_form = |name: &str| ![CONFIRMED, ACCEPTED, AGAIN, RESIZE, LIVE].contains(&name);
+    said.iter().filter(|(name, _)| of_form(name)).cloned().collect()
+}
+
+/// Returns the choice of an object: its reference, and its name with a reference that a person has chosen.
+pub(super) fn named(reference: String, name: &str) -> (String, String) {
+    let is_assigned = reference.len() == 36 && reference.bytes().filter(|byte| *byte == b'-').count() == 4;
+    let label = match name {
+        "" => reference.clone(),
+        name if is_assigned || name == reference => name.to_owned(),
+        name => format!("{name} ({reference})"),
+    };
+    (reference, label)
+}
+
+/// Returns whether a field with the name occurs at any depth.
+fn has_field(items: &[Item], name: &str) -> bool {
+    items.iter().any(|item| match item {
+        Item::Field(field) => field.name.rsplit('/').next() == Some(name),
+        Item::Group(group) => has_field(&group.items, name),
+        Item::List(list) => list.elements.iter().any(|element| has_field(&element.items, name)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_says_what_it_does() {
+        for action in FORM_ACTIONS {
+            let place = action.place.join("/");
+            assert!(action.description.ends_with('.') && action.success_message.ends_with('.'), "{place}");
+            assert!(action.amount_message.is_none_or(|message| message.matches("{}").count() == 1), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_notice_has_an_amount_and_no_other_text() {
+        let notice = |amount: &str, currency: &str| {
+            let asked = vec![("amount".to_owned(), amount.to_owned()), ("currency".to_owned(), currency.to_owned())];
+            amount_notice("do.pay", &asked)
+        };
+        assert_eq!(notice("120.00", "EUR").as_deref(), Some("Payment of 120.00 EUR recorded."));
+        for (amount, currency) in [("120 to <b>", "EUR"), ("120", "Euros"), ("", "EUR")] {
+            assert_eq!(notice(amount, currency), None, "{amount} {currency}");
+        }
+        assert_eq!(amount_notice("do.issue", &vec![("amount".to_owned(), "1".to_owned())]), None);
+        let padded = [("120", "9.00"), ("120.5", "9.00"), ("120.505", "9.00"), ("120", "9")];
+        assert_eq!(padded.map(|(amount, of)| with_decimals(amount, of)), ["120.00", "120.50", "120.505", "120"]);
+    }
+
+    #[test]
+    fn an_object_is_offered_by_its_name() {
+        let id = "01a20686-121f-75af-821c-a37d48691803";
+        for (reference, name, label) in [("acme", "Acme", "Acme (acme)"), (id, "Plan", "Plan"), ("main", "", "main")] {
+            assert_eq!(named(reference.to_owned(), name), (reference.to_owned(), label.to_owned()));
+        }
+    }
+
+    #[test]
+    fn every_form_changes_state_by_an_operation_and_leads_to_a_part() {
+        for action in FORM_ACTIONS {
+            assert!(action.operation.changes_state(), "{}", action.operation.id);
+            assert!(Listing::of(action.redirect.0).is_some(), "{}", action.redirect.0);
+            let all: Vec<&str> = shapes(action.operation).iter().map(|shape| shape.name.as_str()).collect();
+            for named in action.hidden_fields.iter().chain(&action.reference_field).filter(|named| **named != action.redirect.1) {
+                assert!(all.contains(named), "{}: {named} in {all:?}", action.operation.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Import pages. The forms carry the file from page to page, so that the server stores no pending file.
+
+use crate::{Crumb, Frame, Notice, PendingFile, href, listings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
+use billing_api::operations::{GetImport, ImportUsage, UndoImport};
+use billing_application::UseCase;
+use billing_import::FileKind;
+use maud::Markup;
+use serde_json::{Map, Value};
+
+use super::lists::some_of;
+use super::page_builder::PageBuilder;
+use super::refused_to;
+use super::reply::{html, reasons, to, told};
+use super::session_user::SessionUser;
+use billing_api::problem::Problem;
+
+/// Maximum size of a file that the forms carry. Base64 adds a third.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
+/// Name prefix of pasted text.
+const PASTED: &str = "pasted";
+
+/// Renders the page of an import.
+pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let import = visitor.get(&GetImport::SPEC, reference).await?;
+    let body = crate::import(&import, visitor.may(UseCase::UndoImport));
+    Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
+}
+
+/// Renders the confirmation page for undoing an import.
+pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    visitor.allow(UseCase::UndoImport)?;
+    undo_page_with(visitor, reference, &Value::Null).await
+}
+
+async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
+    let import = visitor.quietly().get(&GetImport::SPEC, reference).await?;
+    visitor.shows(&UndoImport::SPEC, reference, "");
+    let body = crate::import_undo(&import, rejects);
+    Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
+}
+
+fn crumbs(of: Option<&str>) -> Vec<Crumb> {
+    let part = listings::IMPORTS.part;
+    let import = of.map(|reference| Crumb { name: "Import".to_owned(), href: href(&[part, reference]) });
+    let all = Crumb { name: listings::IMPORTS.title.to_owned(), href: href(&[part]) };
+    std::iter::once(all).chain(import).collect()
+}
+
+/// Undoes an import and shows the remaining events.
+pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    let result = visitor.answer(&UndoImport::SPEC, reference, "").await?.json()?;
+    if result["refused"] == 0 {
+        return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
+    }
+    let made = undo_page_with(visitor, reference, &result["rejects"]).await?;
+    Ok(html(made.page(visitor, None)))
+}
+
+/// Renders the upload page.
+pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
+    visitor.allow(UseCase::RecordUsage)?;
+    Ok(form_page(visitor, crate::import_form(&formats(visitor).await?, MAX_FILE_BYTES)))
+}
+
+fn form_page(visitor: &SessionUser, body: Markup) -> PageBuilder {
+    visitor.shows(&ImportUsage::SPEC, "", "dry_run=true");
+    PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body }
+}
+
+/// Loads the organization's usage formats.
+async fn formats(visitor: &SessionUser) -> Result<Value, Problem> {
+    some_of(visitor, &listings::FORMATS, "1000").await
+}
+
+/// Handles the submitted upload forms.
+pub(super) async fn act(visitor: &SessionUser, gateway: &dyn Gateway) -> PageAnswer {
+    if let Err(problem) = visitor.allow(UseCase::RecordUsage) {
+        return refused_to(visitor, problem);
+    }
+    // The file is read only after authentication.
+    let outcome = match gateway.upload().await {
+        Ok(form) => carry_out(visitor, &form).await,
+        Err(problem) => Err(problem),
+    };
+    match outcome {
+        Ok(response) => response,
+        // An unreadable file is reported on the upload page, where another file can be chosen.
+        Err(problem) => match self::form(visitor).await {
+            Ok(made) => {
+                let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
+                told(problem, made.page(visitor, Some(notice)))
+            }
+            Err(other) => refused_to(visitor, other),
+        },
+    }
+}
+
+async fn carry_out(visitor: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
+    let (name, bytes) = file(form)?;
+    let format_name = form.text("format_name").unwrap_or_default().to_owned();
+    let said = columns(form);
+    let is_import = form.text("do") == Some("import");
+    let imported = import(visitor, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    let chosen = form.texts("column").zip(form.texts("called"));
+    let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
+    if is_import {
+        let (result, stop) = imported;
+        let page = href(&[listings::IMPORTS.part, result["import_ref"].as_str().unwrap_or_default()]);
+        if result["refused"] == 0 && stop.is_none() {
+            return Ok(to(&format!("{page}?done=import")));
+        }
+        let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+        let body = crate::import_result(&file, &result);
+        let framed = visitor.frame("Import result".to_owned());
+        let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
+        return Ok(page_of(stop, visitor.page(&frame, &body)));
+    }
+    let (result, stop) = match guessed(&imported.0).filter(|_| said.is_none() && format_name.is_empty()) {
+        Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
+        None => imported,
+    };
+    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+    let body = crate::import_check(&file, &formats(visitor).await?, &result);
+    Ok(page_of(stop, form_page(visitor, body).page(visitor, None)))
+}
+
+/// Returns a page with a result. The page of an import that stopped has the status of its problem.
+fn page_of(stop: Option<Problem>, page: String) -> PageAnswer {
+    match stop {
+        Some(problem) => told(problem, page),
+        None => html(page),
+    }
+}
+
+/// Returns the uploaded, pasted or carried file.
+fn file(form: &Upload) -> Result<(String, Vec<u8>), Problem> {
+    let (name, bytes) =
+        match (form.file("file"), form.text("pasted").filter(|text| !text.trim().is_empty()), form.text("content")) {
+            (Some((name, bytes)), ..) => (name.to_owned(), bytes.to_vec()),
+            (None, Some(text), _) => {
+                // The name contains the content hash, so that pasting the same lines twice imports them once.
+                let bytes = text.as_bytes().to_vec();
+                let (_, sha256) = billing_import::fingerprint(&*bytes).map_err(|_| Problem::internal())?;
+                let digits: String = sha256.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                (format!("{PASTED}-{digits}"), bytes)
+            }
+            (None, None, Some(content)) => {
+                let bytes = STANDARD
+                    .decode(content)
+                    .map_err(|_| Problem::malformed("malformed_form", "the file content is invalid: choose the file again"))?;
+                (form.text("name").unwrap_or(PASTED).to_owned(), bytes)
+            }
+            (None, None, None) => {
+                return Err(Problem::malformed("malformed_file", "no file is selected: choose a file or paste its content"));
+            }
+        };
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Problem::file_too_large(MAX_FILE_BYTES));
+    }
+    Ok((name, bytes))
+}
+
+/// Returns the chosen column names; `None` if the form has none.
+fn columns(form: &Upload) -> Option<Map<String, Value>> {
+    let said: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
+    if said.is_empty() {
+        return None;
+    }
+    let called = |(column, called): (&str, &str)| match called {
+        "" => None,
+        "-" => Some((column.to_owned(), Value::Null)),
+        called => Some((column.to_owned(), called.into())),
+    };
+    Some(said.into_iter().filter_map(called).collect())
+}
+
+/// Returns a guess for the column names if some columns are not event fields.
+fn guessed(result: &Value) -> Option<Map<String, Value>> {
+    let mut taken: Vec<String> = Vec::new();
+    let columns = result["columns"].as_array()?;
+    taken.extend(columns.iter().filter_map(|column| column["name"].as_str()).map(str::to_owned));
+    let mut guess = Map::new();
+    for name in columns.iter().filter(|column| column["report_data"] == true).filter_map(|column| column["name"].as_str()) {
+        if let Some(field) = crate::usual_field(name)
+            && !taken.iter().any(|taken| taken == field)
+        {
+            taken.push(field.to_owned());
+            guess.insert(name.to_owned(), field.into());
+        }
+    }
+    (!guess.is_empty()).then_some(guess)
+}
+
+/// The result of an import, and the problem if it stopped before the end of the file.
+type ImportOutcome = (Value, Option<Problem>);
+
+/// Calls the API to import a file.
+async fn import(
+    visitor: &SessionUser,
+    name: &str,
+    bytes: &[u8],
+    (format_name, columns): (&str, Option<&Map<String, Value>>),
+    dry_run: bool,
+) -> Result<ImportOutcome, Problem> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
+    let (media_type, kind) = match first {
+        Some(b'[') => (billing_api::media_type::JSON, FileKind::Json),
+        Some(b'{') => (billing_api::media_type::NDJSON, FileKind::Ndjson),
+        _ => (billing_api::media_type::CSV, FileKind::Csv),
+    };
+    let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
+    let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
+    said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
+    said.extend(columns.as_deref().map(|columns| ("columns", columns)));
+    let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
+    match visitor.import(&crate::query(&said), file).await {
+        Ok(answer) => Ok((answer.json()?, None)),
+        Err(problem) => match problem.import().cloned() {
+            Some(result) => Ok((result, Some(problem))),
+            None => Err(problem),
+        },
+    }
+}

@@ -1,0 +1,31 @@
+//! Usage sums that are loaded in separate frames.
+
+use maud::html;
+
+use super::form_data::query;
+use super::reply::reasons;
+use super::session_user::SessionUser;
+use super::{customer, explorer, home};
+use billing_api::console::PageAnswer;
+use billing_api::problem::Problem;
+
+/// Renders a frame.
+///
+/// # Errors
+/// Returns a problem if the frame does not exist or an API call fails.
+pub(super) async fn frame(visitor: &SessionUser, what: &str) -> Result<PageAnswer, Problem> {
+    let said = query(&visitor.request);
+    let sums = match what {
+        "usage" => explorer::explored(visitor, &said).await,
+        "customer" => customer::lately(visitor, &said).await,
+        "months" => home::months(visitor).await,
+        _ => return Err(Problem::unknown_route()),
+    };
+    Ok(match sums {
+        Ok(sums) => PageAnswer::Frame { html: visitor.framed("Usage", &sums), problem: None },
+        Err(problem) => {
+            let why = html! { p role="alert" { (reasons(&problem)) " " code { (problem.code()) } } };
+            PageAnswer::Frame { html: visitor.framed("Usage", &why), problem: Some(problem) }
+        }
+    })
+}

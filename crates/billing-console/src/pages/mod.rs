@@ -1,0 +1,196 @@
+//! The web console: HTML pages for administrators, built from API responses. The API's permissions apply, and every page
+//! shows the API calls it uses.
+
+mod api_client;
+mod bulk;
+mod calculations;
+mod contract_tasks;
+mod contract_wizard;
+mod csv;
+mod customer;
+mod explorer;
+mod form_data;
+mod form_fields;
+mod formats;
+mod forms;
+mod home;
+mod imports;
+mod lazy_frames;
+mod list_page;
+mod lists;
+mod log_in;
+mod onboarding;
+mod openapi_index;
+mod page_builder;
+mod pick;
+mod ranges;
+mod reads;
+mod reply;
+mod resources;
+mod runs;
+mod session_user;
+mod short_forms;
+mod sums;
+mod team;
+mod webhooks;
+
+use std::rc::Rc;
+
+use billing_api::console::{Console, FormData, Gateway, Later, PageAnswer, PageRequest, PublicPage};
+use billing_api::operations::{GetDocumentPdf, GetDocumentXml};
+use billing_api::problem::{CONFIRMATION_REQUIRED, Problem};
+use http::{Method, StatusCode};
+
+use self::form_data::{field, query};
+use self::forms::FormPage;
+use self::reply::{html, reasons, to, told};
+use self::session_user::SessionUser;
+use crate::{Frame, IMPORT_PATH, LogIn, ROOT, SCRIPT, STYLE};
+
+/// Path segment below the root.
+const LOG_IN: &str = "log-in";
+const LOG_OUT: &str = "log-out";
+
+/// The pages of the console.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pages;
+
+impl Console for Pages {
+    fn public_page(&self, path: &str, query: &str, service: &str) -> Option<PublicPage> {
+        crate::reference::page(path, query, service)
+    }
+
+    fn answer<'c>(&'c self, request: PageRequest, gateway: Rc<dyn Gateway>) -> Later<'c, PageAnswer> {
+        Box::pin(async move {
+            let request = Rc::new(request);
+            if request.method == Method::POST { act(&request, &gateway).await } else { show(&request, &gateway).await }
+        })
+    }
+}
+
+async fn show(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer {
+    let place: Vec<&str> = request.place.iter().map(String::as_str).collect();
+    if let Some(asset) = [STYLE, SCRIPT].iter().find(|asset| asset.path == request.path) {
+        return reply::asset(asset, request.query == asset.query());
+    }
+    if place == [LOG_IN] {
+        let next = field(&query(request), "next").unwrap_or_default().to_owned();
+        return html(crate::log_in(&LogIn { next, ..LogIn::default() }));
+    }
+    // A `GET` of the upload's target leads to the upload page.
+    if request.path == IMPORT_PATH {
+        return to(&crate::href(&["new", crate::listings::IMPORTS.part]));
+    }
+    match SessionUser::of(request, gateway).await {
+        Ok(visitor) => match special(&visitor, &place).await {
+            Some(answered) => answered.unwrap_or_else(|problem| refused_to(&visitor, problem)),
+            None => shown(&visitor, &place).await,
+        },
+        Err(problem) => stranger(request, &**gateway, problem),
+    }
+}
+
+async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer {
+    if request.is_foreign {
+        return refused(&**gateway, Problem::cross_site());
+    }
+    let place: Vec<&str> = request.place.iter().map(String::as_str).collect();
+    if place == [LOG_OUT] {
+        gateway.log_out();
+        return to(&format!("{ROOT}/{LOG_IN}"));
+    }
+    if place == [LOG_IN] {
+        return match gateway.form(true).await {
+            Ok(said) => log_in::log_in(&**gateway, &said).await,
+            Err(problem) => refused(&**gateway, problem),
+        };
+    }
+    // A long form is read only after authentication.
+    let visitor = match SessionUser::of(request, gateway).await {
+        Ok(visitor) => visitor,
+        Err(problem) => return stranger(request, &**gateway, problem),
+    };
+    if request.path == IMPORT_PATH {
+        return imports::act(&visitor, &**gateway).await;
+    }
+    let done = match gateway.form(false).await {
+        Ok(said) => submitted(&visitor, &place, &said).await,
+        Err(problem) => return refused(&**gateway, problem),
+    };
+    done.unwrap_or_else(|problem| refused_to(&visitor, problem))
+}
+
+/// Handles a submitted form.
+async fn submitted(visitor: &SessionUser, place: &[&str], said: &FormData) -> Result<PageAnswer, Problem> {
+    match place {
+        [onboarding::START, step] => onboarding::act(visitor, step, said).await,
+        ["new", "billing-runs"] => runs::carry_out(visitor).await,
+        ["new", "contracts"] if contract_wizard::is_asked(said, true) => contract_wizard::act(visitor, None, said).await,
+        ["contracts", reference, "add"] => contract_wizard::act(visitor, Some(reference), said).await,
+        ["contracts", reference, task] => contract_tasks::act(visitor, reference, task, said).await,
+        ["bulk", part] => bulk::act(visitor, part, said).await,
+        ["new", "formats"] => Ok(formats::act(visitor, None, said).await),
+        ["edit", "formats", reference] => Ok(formats::act(visitor, Some(reference), said).await),
+        [kind, what] if forms::has(kind, what) => FormPage::at(visitor, kind, what, None).await?.take(said).await,
+        [kind, what, reference] if forms::has(kind, what) => {
+            FormPage::at(visitor, kind, what, Some(reference)).await?.take(said).await
+        }
+        ["imports", reference, "undo"] => imports::undo(visitor, reference).await,
+        _ => match webhooks::act(visitor, place, said).await {
+            Some(done) => done,
+            None => team::act(visitor, place, said).await.unwrap_or_else(|| Err(Problem::unknown_route())),
+        },
+    }
+}
+
+/// Returns pages that are conditional, embedded in a frame or not HTML.
+async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<PageAnswer, Problem>> {
+    Some(match place {
+        [] => home::page(visitor).await.map(|made| match made {
+            Some(made) => html(made.page(visitor, reads::done(&query(&visitor.request)))),
+            None => to(&format!("{ROOT}/{}", onboarding::START)),
+        }),
+        [onboarding::START] => onboarding::page(visitor, None).await.map(html),
+        [onboarding::START, "wait"] => onboarding::wait(visitor).await,
+        ["csv", part] => csv::table(visitor, part).await,
+        ["pick", part] => pick::objects(visitor, part).await,
+        // A problem with a file is a page, not the JSON of the API.
+        ["documents", reference, "pdf"] => visitor.answer(&GetDocumentPdf::SPEC, reference, "").await.map(PageAnswer::Api),
+        ["documents", reference, "xml"] => visitor.answer(&GetDocumentXml::SPEC, reference, "").await.map(PageAnswer::Api),
+        [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
+        _ => return None,
+    })
+}
+
+/// Renders a page, or the problem that prevents it.
+async fn shown(visitor: &SessionUser, place: &[&str]) -> PageAnswer {
+    reads::page(visitor, place).await.map_or_else(|problem| refused_to(visitor, problem), html)
+}
+
+/// Redirects an unauthenticated visitor to the log-in, or shows the problem if authentication failed otherwise.
+fn stranger(request: &PageRequest, gateway: &dyn Gateway, problem: Problem) -> PageAnswer {
+    if problem.status() != StatusCode::UNAUTHORIZED {
+        return refused(gateway, problem);
+    }
+    let mark = if request.query.is_empty() { "" } else { "?" };
+    let next = if request.method == Method::GET { [&request.path, mark, &request.query].concat() } else { ROOT.to_owned() };
+    to(&format!("{ROOT}/{LOG_IN}?{}", crate::query(&[("next", &next)])))
+}
+
+/// Returns the error page for an unknown visitor.
+fn refused(gateway: &dyn Gateway, problem: Problem) -> PageAnswer {
+    refused_in(&Frame::bare(problem.title(), gateway.service()), problem)
+}
+
+/// Returns the error page for a known visitor.
+fn refused_to(visitor: &SessionUser, problem: Problem) -> PageAnswer {
+    if problem.code() == CONFIRMATION_REQUIRED {
+        return team::to_confirmation(visitor);
+    }
+    refused_in(&visitor.frame(problem.title()), problem)
+}
+
+fn refused_in(frame: &Frame, problem: Problem) -> PageAnswer {
+    let page = crate::problem(frame, problem.status().as_u16(), problem.code(), &reasons(&problem));
+    told(problem, page)
+}

@@ -1,0 +1,443 @@
+//! The setup up to the first invoice: existing objects, short forms for the missing ones, the first API call and the wait
+//! for its event.
+
+use crate::{Crumb, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings};
+use billing_api::console::{FormData, PageAnswer};
+use billing_api::operation::OperationSpec;
+use billing_api::operations::{
+    CreateContract, CreateCustomer, CreatePricing, CreateUsageProduct, EditEntity, GenerateKey, GetDocument, GetPricing,
+};
+use billing_domain::calendar::{TimeZone, plus_months};
+use serde_json::{Value, json};
+
+use super::api_client::or_nothing;
+use super::calculations::with_steps;
+use super::form_data::{field as field_of, key, query};
+use super::form_fields::{self, InitialValues, ListEdits};
+use super::forms;
+use super::lists::{few, listed};
+use super::openapi_index::shapes;
+use super::page_builder::PageBuilder;
+use super::reply::{belongs_beside, html, told};
+use super::session_user::{Answered, SessionUser};
+use super::short_forms::{FieldRow, FixedRow, ShortForm};
+use billing_api::problem::Problem;
+
+/// Path segment below the root.
+pub(super) const START: &str = "start";
+/// Number of rejected usage counts on the waiting page.
+const FEW_REFUSED: &str = "5";
+
+/// An object that a step creates or edits through the API.
+struct SetupResource {
+    name: &'static str,
+    title: &'static str,
+    why: &'static str,
+    /// The operation.
+    operation: &'static OperationSpec,
+    listing: &'static Listing,
+    reference: &'static str,
+    fields: &'static [FieldRow],
+    /// Additional body values.
+    fixed: &'static [FixedRow],
+}
+
+impl SetupResource {
+    fn form(&self) -> ShortForm {
+        ShortForm::of(self.fields, &[], self.fixed)
+    }
+
+    /// Returns the reference of the existing object; empty if there is none.
+    fn reference_of<'f>(&self, found: &'f Value) -> &'f str {
+        found[self.reference].as_str().unwrap_or_default()
+    }
+}
+
+const STEPS: [SetupResource; 5] = [
+    SetupResource {
+        name: "entity",
+        title: "Entity",
+        why: "The company that issues invoices. Its time zone determines service periods.",
+        operation: &EditEntity::SPEC,
+        listing: &listings::ENTITIES,
+        reference: "entity_ref",
+        fields: &[
+            ("name", "Name", "Name in the console.", true),
+            ("legal_name", "Legal name", "Name on invoices, as registered.", true),
+            ("address/line1", "Street and number", "", true),
+            ("address/zip_code", "Postal code", "", false),
+            ("address/city", "City", "", true),
+            ("address/country_code", "Country code", "Two letters, such as DE.", true),
+            ("vat_id", "VAT ID", "Invoices need a VAT ID or a tax number.", false),
+            ("tax_id", "Tax number", "", false),
+            ("timezone", "Time zone", "Such as Europe/Berlin.", true),
+            ("number_prefix", "Prefix of document numbers", "It cannot be changed after the first document.", true),
+        ],
+        fixed: &[],
+    },
+    SetupResource {
+        name: "usage-product",
+        title: "Usage product",
+        why: "The product whose usage is counted. Events report a quantity of a usage product.",
+        operation: &CreateUsageProduct::SPEC,
+        listing: &listings::USAGE_PRODUCTS,
+        reference: "usage_product_ref",
+        fields: &[
+            ("name", "Name", "Such as API calls.", true),
+            ("usage_product_ref", "Reference", "Such as api-calls. It cannot be changed. Default: generated.", false),
+            ("unit", "Unit", "Name of one unit, such as call.", false),
+        ],
+        fixed: &[],
+    },
+    SetupResource {
+        name: "pricing",
+        title: "Pricing",
+        why: "A unit price and an optional monthly fee. The forms for other price models also offer tiers and packages.",
+        operation: &CreatePricing::SPEC,
+        listing: &listings::PRICINGS,
+        reference: "product_pricing_ref",
+        fields: &[
+            ("name", "Name", "Name on invoices.", true),
+            ("currency", "Currency", "Three letters, such as EUR.", true),
+            ("line_items/0/usage_product_ref", "Usage product", "Product whose usage is billed.", true),
+            ("line_items/0/price/unit_price", "Unit price", "Such as 0.05.", true),
+            ("line_items/1/price/amount", "Fee per month", "Default: no fee.", false),
+        ],
+        fixed: &[
+            ("line_items/0/line_item_id", "usage", "line_items/0/usage_product_ref"),
+            ("line_items/0/name", "Usage", "line_items/0/usage_product_ref"),
+            ("line_items/0/kind", "USAGE", "line_items/0/usage_product_ref"),
+            ("line_items/0/price/model", "PER_UNIT", "line_items/0/usage_product_ref"),
+            ("line_items/1/line_item_id", "fee", "line_items/1/price/amount"),
+            ("line_items/1/name", "Fee", "line_items/1/price/amount"),
+            ("line_items/1/kind", "FIXED", "line_items/1/price/amount"),
+            ("line_items/1/price/model", "FLAT", "line_items/1/price/amount"),
+        ],
+    },
+    SetupResource {
+        name: "customer",
+        title: "Customer",
+        why: "The company that invoices are addressed to. Each event refers to a customer.",
+        operation: &CreateCustomer::SPEC,
+        listing: &listings::CUSTOMERS,
+        reference: "customer_ref",
+        fields: &[
+            ("name", "Name", "Name in the console.", true),
+            ("legal_name", "Legal name", "Name on invoices, as registered.", true),
+            ("customer_ref", "Reference", "For the API, such as acme. It cannot be changed. Default: generated.", false),
+            ("billing_address/line1", "Street and number", "", true),
+            ("billing_address/zip_code", "Postal code", "", false),
+            ("billing_address/city", "City", "", true),
+            ("billing_address/country_code", "Country code", "Two letters, such as DE.", true),
+            ("vat_id", "VAT ID", "", false),
+            ("tax", "Tax in percent", "Such as 19. A tax of 0 needs a category in the form with all fields.", false),
+            ("email", "E-mail address", "For your records. The service sends no e-mail.", false),
+        ],
+        fixed: &[],
+    },
+    SetupResource {
+        name: "contract",
+        title: "Contract",
+        why: "Assigns a pricing to the customer for a period. The contract is billed monthly.",
+        operation: &CreateContract::SPEC,
+        listing: &listings::CONTRACTS,
+        reference: "contract_ref",
+        fields: &[
+            ("customer_ref", "Customer", "", true),
+            ("products/0/product_pricing_ref", "Pricing", "", true),
+            ("products/0/billing_start_date", "First day", "Earlier events are rejected.", true),
+            ("products/0/billing_end_date", "Last day", "", true),
+        ],
+        fixed: &[],
+    },
+];
+
+/// Loads the first existing object of a step. The page does not show the call.
+async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
+    let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
+    let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
+    let mut found = few(&visitor.quietly(), made.listing, &asked).await?;
+    let first = found.as_array_mut().filter(|found| !found.is_empty()).map(|found| found.swap_remove(0));
+    Ok(first.unwrap_or(Value::Null))
+}
+
+/// Loads the existing objects of all steps.
+async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
+    let mut found = [const { Value::Null }; 5];
+    for (found, made) in found.iter_mut().zip(&STEPS) {
+        *found = there(visitor, made).await?;
+    }
+    Ok(found)
+}
+
+/// Returns whether a step is complete. An entity exists from the beginning, but without an address.
+fn is_done(made: &SetupResource, found: &Value) -> bool {
+    !found.is_null() && (made.name != "entity" || !found["address"].is_null())
+}
+
+/// Progress of the setup up to the first invoice.
+pub(super) enum Progress {
+    /// No step is complete.
+    Nothing,
+    /// Some steps are complete.
+    Begun,
+    /// A contract exists, so usage can be billed.
+    Complete,
+}
+
+/// Returns the progress of the setup.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn progress(visitor: &SessionUser) -> Result<Progress, Problem> {
+    let found = everything(visitor).await?;
+    let done = STEPS.iter().zip(&found).filter(|(made, found)| is_done(made, found)).count();
+    let [.., contract] = &found;
+    Ok(match done {
+        0 => Progress::Nothing,
+        // Once a contract exists, its documents report a missing address.
+        _ if !contract.is_null() => Progress::Complete,
+        _ => Progress::Begun,
+    })
+}
+
+/// Initial values of the forms.
+struct Defaults {
+    zone: TimeZone,
+    found: [Value; 5],
+    first: String,
+    last: String,
+}
+
+impl Defaults {
+    async fn of(visitor: &SessionUser) -> Result<Self, Problem> {
+        let zone = visitor.zone;
+        let today = zone.service_date(visitor.now());
+        // Starts on the first of the month, so that a whole month is billed first.
+        let first: String = today.to_string().chars().take(8).chain("01".chars()).collect();
+        let first_day = billing_domain::calendar::parse_date(&first).unwrap_or(today);
+        let last = plus_months(first_day, 12).pred_opt().unwrap_or(first_day).to_string();
+        Ok(Self { zone, found: everything(visitor).await?, first, last })
+    }
+
+    fn value(&self, made: &SetupResource, field: &str) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let [entity, usage_product, pricing, customer, _] = &self.found;
+        match (made.name, field) {
+            ("entity", "timezone") => self.zone.name().to_owned(),
+            ("entity", field) => entity.pointer(&format!("/{field}")).map(text).unwrap_or_default(),
+            ("pricing", "line_items/0/usage_product_ref") => text(&usage_product["usage_product_ref"]),
+            ("contract", "customer_ref") => text(&customer["customer_ref"]),
+            ("contract", "products/0/product_pricing_ref") => text(&pricing["product_pricing_ref"]),
+            ("contract", "products/0/billing_start_date") => self.first.clone(),
+            ("contract", "products/0/billing_end_date") => self.last.clone(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Renders the setup page, with the errors of a rejected step.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
+    let usual = Defaults::of(visitor).await?;
+    let next = STEPS.iter().zip(&usual.found).position(|(made, found)| !is_done(made, found));
+    let mut steps: Vec<FirstStep> =
+        STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
+    if let Some(next) = next {
+        steps[next].suggestions = forms::suggestions(visitor, &steps[next].items, STEPS[next].listing.part).await?;
+    }
+    for (made, found) in STEPS.iter().zip(&usual.found) {
+        visitor.shows(made.operation, made.reference_of(found), "");
+    }
+    let events = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
+    let billed = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(|document| {
+        let number = events[0]["related_document_numbers"].as_str().unwrap_or(document);
+        (number.to_owned(), href(&["documents", document]))
+    });
+    let body = crate::start(&Start { steps, billed, form_key: visitor.unique() });
+    let asked = query(&visitor.request);
+    let done = field_of(&asked, "done").and_then(|name| STEPS.iter().find(|made| made.name == name));
+    let done = done.map(|made| Notice::Done(format!("{} saved.", made.title)));
+    Ok(PageBuilder::of("First steps", START, body).page(visitor, done))
+}
+
+fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(&str, &FormData, &Problem)>) -> FirstStep {
+    let refused = refused.filter(|(name, ..)| *name == made.name);
+    let errors = refused.map_or(&[][..], |(_, _, problem)| problem.errors());
+    let value = |name: &str| match refused {
+        Some((_, said, _)) => field_of(said, name).unwrap_or_default().to_owned(),
+        None => usual.value(made, name),
+    };
+    let values: FormData = made.fields.iter().map(|(name, ..)| ((*name).to_owned(), value(name))).collect();
+    let all = form_fields::items(shapes(made.operation), "", InitialValues::Said(&values), errors);
+    let mut items = made.form().arranged(all).fields;
+    for item in &mut items {
+        if let Item::Field(field) = item
+            && field.name == made.reference
+        {
+            field.kind = InputKind::NewReference;
+        }
+    }
+    let others = refused.map_or_else(Vec::new, |(_, _, problem)| form_fields::others(problem, &items));
+    let reference = made.reference_of(found);
+    let there = is_done(made, found).then(|| {
+        let name = made.listing.name_of(crate::JsonView(found));
+        (if name.is_empty() { reference.to_owned() } else { name }, href(&[made.listing.part, reference]))
+    });
+    let whole = Some(match made.name {
+        "entity" => href(&["edit", made.listing.part, reference]),
+        _ => href(&["new", made.listing.part]),
+    });
+    FirstStep { name: made.name, title: made.title, why: made.why, there, items, suggestions: Vec::new(), others, whole }
+}
+
+/// Creates the object of a submitted step or shows its errors. The last step creates an API key.
+///
+/// # Errors
+/// Returns problems that have a page of their own.
+pub(super) async fn act(visitor: &SessionUser, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    if name == "key" {
+        return first_call(visitor, said).await;
+    }
+    let made = STEPS.iter().find(|made| made.name == name).ok_or_else(Problem::unknown_route)?;
+    match make(visitor, made, said).await {
+        Ok(_) => Ok(super::reply::to(&format!("{}?done={name}", href(&[START])))),
+        Err(problem) if belongs_beside(&problem) => {
+            let page = page(visitor, Some((name, said, &problem))).await?;
+            Ok(told(problem, page))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> Answered {
+    let found = there(visitor, made).await?;
+    visitor.change(made.operation, made.reference_of(&found), key(said), Some(body(made, said))).await
+}
+
+/// Returns the API request body for a submitted form.
+fn body(made: &SetupResource, said: &FormData) -> Value {
+    let said = made.form().completed(said, false);
+    Value::Object(form_fields::body(shapes(made.operation), "", &said, None, ListEdits::Replaced))
+}
+
+/// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
+async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let contract_ref = text(&contract["contract_ref"]);
+    if contract_ref.is_empty() {
+        // No contract can bill an event yet, so the setup page shows the missing steps.
+        return Ok(super::reply::to(&href(&[START])));
+    }
+    let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
+    let pricing = match pricing_ref {
+        Some(pricing_ref) => visitor.quietly().get(&GetPricing::SPEC, &pricing_ref).await?,
+        None => first_pricing,
+    };
+    let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
+    let usage_product_ref = metered.map_or_else(|| text(&usage_product["usage_product_ref"]), str::to_owned);
+    let made = visitor.change(&GenerateKey::SPEC, "", key(said), Some(json!({"name": "First steps"}))).await?.json()?;
+    let call = FirstCall {
+        made,
+        service: visitor.service(),
+        customer_ref: text(&contract["customer_ref"]),
+        usage_product_ref,
+        contract_ref,
+    };
+    Ok(html(framed(visitor, "First event", crate::first_call(&call))))
+}
+
+/// Renders the page that waits for a contract's first event and then shows its invoice.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn wait(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
+    let asked = query(&visitor.request);
+    let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
+    let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
+    let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
+    let document = match document_ref {
+        Some(reference) => with_steps(or_nothing(visitor.get(&GetDocument::SPEC, &reference).await)?),
+        None => Value::Null,
+    };
+    let today = TimeZone::UTC.service_date(visitor.now()).to_string();
+    let raw = crate::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
+    let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    let has_document = !document.is_null();
+    let is_looking = !has_document && field_of(&asked, "paused").is_none();
+    let body = crate::wait(&Waited { document, refused, contract_ref, is_looking });
+    let title = if has_document { "First invoice" } else { "Waiting for the first event" };
+    Ok(PageAnswer::Page { html: framed(visitor, title, body), problem: None, refreshes: is_looking })
+}
+
+fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
+    let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
+    PageBuilder { crumbs, ..PageBuilder::of(title, START, body) }.page(visitor, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::openapi_index::{BodyField, BodyFieldKind};
+    use super::*;
+
+    fn said(pairs: &[(&str, &str)]) -> FormData {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn made(name: &str) -> &'static SetupResource {
+        STEPS.iter().find(|made| made.name == name).expect(name)
+    }
+
+    #[test]
+    fn a_form_says_a_body_of_the_interface() {
+        let pricing = [
+            ("name", "Plan"),
+            ("currency", "EUR"),
+            ("line_items/0/usage_product_ref", "calls"),
+            ("line_items/0/price/unit_price", "0.05"),
+            ("line_items/1/price/amount", ""),
+        ];
+        let usage = json!({"line_item_id": "usage", "name": "Usage", "kind": "USAGE", "usage_product_ref": "calls",
+            "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
+        assert_eq!(
+            body(made("pricing"), &said(&pricing)),
+            json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]})
+        );
+        let mut with_fee = pricing;
+        with_fee[4].1 = "49";
+        let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
+        assert_eq!(body(made("pricing"), &said(&with_fee))["line_items"], json!([usage, fee]));
+        let address = said(&[("name", "We"), ("address/city", "Berlin"), ("address/country_code", "DE")]);
+        assert_eq!(body(made("entity"), &address), json!({"name": "We", "address": {"city": "Berlin", "country_code": "DE"}}));
+    }
+
+    #[test]
+    fn every_step_changes_state_and_has_fields_of_its_body() {
+        fn has(shapes: &[BodyField], names: &[&str]) -> bool {
+            let [name, rest @ ..] = names else { return true };
+            shapes.iter().filter(|shape| shape.name == *name).any(|shape| match &shape.says {
+                BodyFieldKind::One { .. } => rest.is_empty(),
+                BodyFieldKind::Parts(parts) => has(parts, rest),
+                BodyFieldKind::Several(parts) => has(parts, &rest[1..]),
+            })
+        }
+        for made in &STEPS {
+            assert!(made.fields.len() <= 12, "{}", made.name);
+            assert!(made.operation.changes_state(), "{}", made.operation.id);
+            for (name, ..) in made.fields {
+                assert!(has(shapes(made.operation), &name.split('/').collect::<Vec<_>>()), "{}: {name}", made.operation.id);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entity_without_an_address_is_a_step_that_is_still_to_be_taken() {
+        assert!(!is_done(made("entity"), &json!({"entity_ref": "e", "address": null})));
+        assert!(is_done(made("entity"), &json!({"entity_ref": "e", "address": {"city": "Berlin"}})));
+        assert!(!is_done(made("customer"), &Value::Null));
+        assert!(is_done(made("customer"), &json!({"customer_ref": "c"})));
+    }
+}

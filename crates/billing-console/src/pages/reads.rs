@@ -1,0 +1,165 @@
+//! Loads the data of each page.
+
+use crate::{DocumentAnswers, JsonView, Notice, PricingAnswers, href, listings};
+use billing_api::console::FormData;
+use billing_application::UseCase;
+use serde_json::Value;
+
+use super::api_client::or_nothing;
+use super::calculations::with_steps;
+use super::contract_tasks;
+use super::contract_wizard;
+use super::customer;
+use super::explorer;
+use super::form_data::{field, query};
+use super::formats;
+use super::forms::{self, FormPage};
+use super::imports as imports_of;
+use super::list_page;
+use super::lists::{crumbs, few, listing_of};
+use super::page_builder::PageBuilder;
+use super::resources;
+use super::runs;
+use super::session_user::SessionUser;
+use super::team;
+use super::webhooks;
+use billing_api::operations::{
+    GetDocument, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument, RatePricing, ReportDocumentUsage, Search,
+};
+use billing_api::problem::Problem;
+
+/// Renders a page.
+///
+/// # Errors
+/// Returns the problem of an unknown page or a failed API call.
+pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String, Problem> {
+    let asked = query(&visitor.request);
+    let made = match place {
+        ["usage"] => explorer::page(visitor, &asked).await?,
+        ["search"] => search_page(visitor, &asked).await?,
+        [part @ ("keys" | "team" | "account" | team::CONFIRM)] => team::page(visitor, part).await?,
+        ["new", "contracts"] if contract_wizard::is_asked(&asked, false) => contract_wizard::page(visitor, None).await?,
+        ["contracts", reference, "add"] => contract_wizard::page(visitor, Some(reference)).await?,
+        ["contracts", reference, task] => contract_tasks::page(visitor, reference, task).await?,
+        ["new", "formats"] => formats::page(visitor, None).await?,
+        ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
+        ["new", "imports"] => imports_of::form(visitor).await?,
+        ["imports", reference] => imports_of::page(visitor, reference).await?,
+        ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
+        ["new", "billing-runs"] => runs::preview(visitor).await?,
+        ["billing-runs", reference] => runs::page(visitor, reference).await?,
+        ["new", "webhooks"] => webhooks::form(visitor, None).await?,
+        ["edit", "webhooks", reference] => webhooks::form(visitor, Some(reference)).await?,
+        ["webhooks", reference] => webhooks::page(visitor, reference).await?,
+        ["deliveries", reference] => webhooks::delivery(visitor, reference).await?,
+        [kind, what] if forms::has(kind, what) => return FormPage::at(visitor, kind, what, None).await?.show().await,
+        [kind, what, reference] if forms::has(kind, what) => {
+            return FormPage::at(visitor, kind, what, Some(reference)).await?.show().await;
+        }
+        [part] => list_page::page(visitor, listing_of(part)?, &asked).await?,
+        ["customers", reference] => customer::page(visitor, reference).await?,
+        ["customers", reference, "statement"] => customer::statement(visitor, reference, &asked).await?,
+        ["contracts", reference] => contract_tasks::contract(visitor, reference).await?,
+        ["documents", reference] => document(visitor, reference).await?,
+        ["events", reference] => event(visitor, reference).await?,
+        ["pricings", reference] => pricing(visitor, reference, &asked).await?,
+        [part, reference] => thing(visitor, part, reference).await?,
+        _ => return Err(Problem::unknown_route()),
+    };
+    Ok(made.page(visitor, done(&asked)))
+}
+
+/// Returns the notice for the action that led to the page.
+pub(super) fn done(asked: &FormData) -> Option<Notice> {
+    let what = match field(asked, "done")? {
+        "delete-key" => "API key deleted.",
+        "run" => "Billing run finished.",
+        "import" => "File imported.",
+        "undo" => "Undo finished. This page shows events that remain.",
+        "password" => "Password changed. Your other sessions have ended.",
+        "remove" => "Second factor removed.",
+        "send" => "The notification is sent again.",
+        "delete-webhook" => "Webhook endpoint deleted.",
+        "end-session" => "Session ended.",
+        "disable" => "Administrator disabled.",
+        "enable" => "Administrator enabled.",
+        "make" => "Usage format created.",
+        "edit" => "Changes saved.",
+        place => match forms::amount_notice(place, asked) {
+            Some(notice) => return Some(Notice::Done(notice)),
+            None => contract_tasks::done(place).or_else(|| forms::done(place))?,
+        },
+    };
+    Some(Notice::Done(what.to_owned()))
+}
+
+async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
+    let sought = field(said, "q").unwrap_or_default();
+    let raw = crate::query(&[("q", sought)]);
+    let found = visitor.get_with(&Search::SPEC, "", &raw).await?;
+    Ok(PageBuilder::of("Search", "search", crate::found(sought, &found)))
+}
+
+async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let document = with_steps(visitor.get(&GetDocument::SPEC, reference).await?);
+    let payments = visitor.get(&ListPaymentsOfDocument::SPEC, reference).await?;
+    let title = JsonView(&document).at("document_number").text();
+    let may_change = visitor.may(UseCase::VoidDocument);
+    let document_ref = JsonView(&document).at("document_ref").text();
+    let pdf = href(&["documents", &document_ref, "pdf"]);
+    let xml = href(&["documents", &document_ref, "xml"]);
+    let usage = ReportDocumentUsage::SPEC.url(&document_ref);
+    let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
+    let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
+    Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
+}
+
+async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    // A deleted event has only its history.
+    let event = or_nothing(visitor.get(&GetEvent::SPEC, reference).await)?;
+    let history = visitor.get(&GetEventHistory::SPEC, reference).await?;
+    let body = crate::event(&event, &history, forms::may(visitor, "edit", "events"));
+    Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
+}
+
+async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
+    let listing = listing_of(part)?;
+    let answer = resources::read(visitor, part, reference).await?;
+    let title = listing.name_of(JsonView(&answer));
+    let title = if title.is_empty() { reference.to_owned() } else { title };
+    // The built-in format has no `changed_at` and cannot be edited.
+    let is_format = part == listings::FORMATS.part && JsonView(&answer).at("changed_at").is_there();
+    let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
+    let edit = may_edit.then(|| href(&["edit", part, reference]));
+    let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
+    let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
+    let body = crate::thing(&title, &answer, edit.as_deref(), delete.as_deref());
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
+}
+
+async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    let pricing = visitor.get(&GetPricing::SPEC, reference).await?;
+    let listing = &listings::PRICINGS;
+    let rated = async |visitor: &SessionUser, quantities: &str| {
+        visitor.get_with(&RatePricing::SPEC, reference, &crate::query(&[("quantity", quantities)])).await
+    };
+    let quantity = field(said, "quantity").unwrap_or_default().to_owned();
+    let asked = if quantity.is_empty() {
+        None
+    } else {
+        Some(match rated(visitor, &quantity).await {
+            Ok(rates) => Ok(rates[0].clone()),
+            Err(problem) => {
+                Err(problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone()))
+            }
+        })
+    };
+    let drawn = crate::quantities(&pricing, &quantity).join(",");
+    // The drawing's upper end may exceed the amount limit.
+    let rates = if drawn.is_empty() { Value::Null } else { rated(&visitor.quietly(), &drawn).await.unwrap_or_default() };
+    let contracts = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
+    let title = JsonView(&pricing).at("name").text();
+    let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
+    let body = crate::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
+    Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
+}

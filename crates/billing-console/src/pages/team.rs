@@ -1,0 +1,273 @@
+//! Pages and forms for the team, the visitor's account and API keys.
+
+use crate::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, ROOT, href};
+use billing_api::console::{FormData, PageAnswer};
+use billing_api::operations::{
+    ChangePassword, ConfirmIdentity, ConfirmSecondFactor, DeleteKey, EditAdministrator, EndOtherSessions, EndSession,
+    EnrollSecondFactor, GenerateKey, GetSession, InviteAdministrator, ListAdministrators, ListKeys, ListSessions,
+    RemoveSecondFactor, ResetAdministrator, RotateKey,
+};
+use billing_domain::access::Scope;
+use serde_json::{Map, Value, json};
+
+use super::form_data::{field, query};
+use super::log_in::is_own;
+use super::page_builder::PageBuilder;
+use super::reply::{html, reasons, to, told};
+use super::session_user::{Answered, SessionUser};
+use billing_api::problem::Problem;
+
+/// Handles a submitted form of these parts; returns `None` for other parts.
+pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<PageAnswer, Problem>> {
+    let done = match place {
+        [CONFIRM] => confirm(visitor, said).await,
+        ["keys"] => make_key(visitor, said).await,
+        ["keys", "rotate", reference] => rotate_key(visitor, reference, said).await,
+        ["keys", "delete", reference] => delete_key(visitor, reference).await,
+        ["team"] => invite(visitor, said).await,
+        ["team", "reset", reference] => reset(visitor, reference, said).await,
+        ["team", action, reference] => edit(visitor, action, reference, said).await,
+        ["account", "password"] => change_password(visitor, said).await,
+        ["account", "second-factor", action] => second_factor(visitor, action, said).await,
+        ["account", "sessions", "end", reference] => end_session(visitor, reference).await,
+        ["account", "sessions", "end-others"] => end_other_sessions(visitor).await,
+        _ => return None,
+    };
+    Some(done)
+}
+
+/// The page on which administrators enter their password again.
+pub(super) const CONFIRM: &str = "confirm";
+
+/// Returns the redirect to the page for the password, which then leads to a page of this part.
+pub(super) fn to_confirmation(visitor: &SessionUser) -> PageAnswer {
+    let path = visitor.request.path.as_str().trim_start_matches(ROOT);
+    let part = path.split('/').find(|segment| !segment.is_empty()).unwrap_or_default();
+    to(&format!("{}?{}", href(&[CONFIRM]), crate::query(&[("next", &href(&[part]))])))
+}
+
+async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let next = field(said, "next").unwrap_or_default();
+    match visitor.post(&ConfirmIdentity::SPEC, secrets(said, &["password"])).await {
+        Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
+        Err(problem) if belongs_there(&problem) => {
+            let made = PageBuilder::of("Confirm your password", "account", crate::confirmation(next, Some(&reason(&problem))));
+            let page = made.page(visitor, None);
+            Ok(told(problem, page))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+/// Renders the page of one of these parts.
+pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
+    match part {
+        CONFIRM => {
+            let next = query(&visitor.request);
+            let body = crate::confirmation(field(&next, "next").unwrap_or_default(), None);
+            visitor.shows(&ConfirmIdentity::SPEC, "", "");
+            Ok(PageBuilder::of("Confirm your password", "account", body))
+        }
+        "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
+        "team" => team(visitor, Invitation::default()).await,
+        _ => account(visitor, "", None).await,
+    }
+}
+
+/// Returns the errors by field.
+fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
+    let errors = problem.map_or(&[][..], Problem::errors);
+    errors.iter().map(|error| (error.pointer.trim_start_matches('/').to_owned(), error.detail.clone())).collect()
+}
+
+/// Renders the page of a rejected form with the submitted values.
+fn refused(visitor: &SessionUser, made: PageBuilder, problem: Problem) -> PageAnswer {
+    let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
+    let page = made.page(visitor, Some(notice));
+    told(problem, page)
+}
+
+/// Returns whether a problem is shown beside its form. Other problems have a page of their own.
+fn belongs_there(problem: &Problem) -> bool {
+    matches!(problem.status().as_u16(), 409 | 422 | 429)
+}
+
+async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
+    let keys = visitor.get(&ListKeys::SPEC, "").await?;
+    Ok(PageBuilder::of("API keys", "keys", crate::keys(&keys, &form)))
+}
+
+fn key_form(said: &FormData, problem: Option<&Problem>) -> KeyForm {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let scopes: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
+    let chosen = if said.is_empty() { scopes.clone() } else { chosen_scopes(said) };
+    KeyForm { scopes, name: text("name"), chosen, ends: text("ends"), wrong: wrong(problem) }
+}
+
+fn chosen_scopes(said: &FormData) -> Vec<String> {
+    said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
+}
+
+async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
+    if let Some(name) = field(said, "name") {
+        body.insert("name".to_owned(), name.into());
+    }
+    if let Some(day) = field(said, "ends") {
+        body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
+    }
+    match visitor.post(&GenerateKey::SPEC, Value::Object(body)).await {
+        Ok(made) => Ok(shown_key(visitor, made.json()?)),
+        Err(problem) if belongs_there(&problem) => {
+            Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
+    let body = hours.map(|hours| json!({"overlap_hours": hours}));
+    let rotated = visitor.change(&RotateKey::SPEC, reference, None, body).await?;
+    Ok(shown_key(visitor, rotated.json()?))
+}
+
+/// Renders the page of a new key. The password is shown only once.
+fn shown_key(visitor: &SessionUser, answer: Value) -> PageAnswer {
+    let service = visitor.service();
+    shown_once(visitor, "New API key", "keys", crate::generated_key(&GeneratedKey { answer, service }))
+}
+
+fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud::Markup) -> PageAnswer {
+    html(visitor.page(&Frame { part, ..visitor.frame(title.to_owned()) }, &body))
+}
+
+async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    visitor.answer(&DeleteKey::SPEC, reference, "").await?;
+    Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
+}
+
+async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
+    let all = visitor.get(&ListAdministrators::SPEC, "").await?;
+    let body = crate::team(&all, &visitor.who().email, &invitation);
+    Ok(PageBuilder::of("Team", "team", body))
+}
+
+async fn invite(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let (email, role) = (text("email"), text("role"));
+    match visitor.post(&InviteAdministrator::SPEC, json!({"email": email, "role": role})).await {
+        Ok(invited) => Ok(shown_invitation(visitor, &invited.json()?)),
+        Err(problem) if belongs_there(&problem) => {
+            let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
+            Ok(refused(visitor, team(visitor, invitation).await?, problem))
+        }
+        Err(problem) => Err(problem),
+    }
+}
+
+fn shown_invitation(visitor: &SessionUser, answer: &Value) -> PageAnswer {
+    let body = crate::invited(answer, &visitor.service());
+    shown_once(visitor, "One-time password", "team", body)
+}
+
+async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
+    match visitor.change(&ResetAdministrator::SPEC, reference, None, Some(body)).await {
+        Ok(reset) => Ok(shown_invitation(visitor, &reset.json()?)),
+        Err(problem) => team_refused(visitor, problem).await,
+    }
+}
+
+async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let (body, done) = match action {
+        "role" => (json!({"role": field(said, "role")}), "edit"),
+        "disable" => (json!({"disabled": true}), "disable"),
+        "enable" => (json!({"disabled": false}), "enable"),
+        _ => return Err(Problem::unknown_route()),
+    };
+    match visitor.change(&EditAdministrator::SPEC, reference, None, Some(body)).await {
+        Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
+        Err(problem) => team_refused(visitor, problem).await,
+    }
+}
+
+async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<PageAnswer, Problem> {
+    if !belongs_there(&problem) {
+        return Err(problem);
+    }
+    Ok(refused(visitor, team(visitor, Invitation::default()).await?, problem))
+}
+
+async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
+    let own = visitor.get(&GetSession::SPEC, "").await?;
+    let sessions = visitor.get(&ListSessions::SPEC, "").await?;
+    let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
+    Ok(PageBuilder::of("Your account", "account", crate::account(&answers)))
+}
+
+/// Renders the account page with the result or the problem of an action.
+async fn account_after(visitor: &SessionUser, form: &str, outcome: Answered) -> Result<PageAnswer, Problem> {
+    match outcome {
+        Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
+        Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
+        Err(problem) => Err(problem),
+    }
+}
+
+async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let changed = visitor.post(&ChangePassword::SPEC, secrets(said, &["password", "new_password"])).await;
+    account_after(visitor, "password", changed).await
+}
+
+/// Returns fields without trimming, because every character of a password counts.
+fn secrets(said: &FormData, names: &[&str]) -> Value {
+    let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| Value::from(value.as_str()));
+    Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
+}
+
+async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    match action {
+        "enroll" => {
+            let answer = visitor.answer(&EnrollSecondFactor::SPEC, "", "").await?.json()?;
+            let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+            let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
+            Ok(shown_once(visitor, "Second factor setup", "account", crate::enrolled(&enrollment)))
+        }
+        "confirm" => match visitor.post(&ConfirmSecondFactor::SPEC, secrets(said, &["code"])).await {
+            Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", crate::recovery_codes(&codes.json()?))),
+            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
+                Ok(wrong_code(visitor, said, problem))
+            }
+            Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
+        },
+        "remove" => {
+            let removed = visitor.post(&RemoveSecondFactor::SPEC, secrets(said, &["password", "code"])).await;
+            account_after(visitor, "remove", removed).await
+        }
+        _ => Err(Problem::unknown_route()),
+    }
+}
+
+/// Renders the enrollment page again after a wrong code. The form carries the secret.
+fn wrong_code(visitor: &SessionUser, said: &FormData, problem: Problem) -> PageAnswer {
+    let text = |name| field(said, name).unwrap_or_default().to_owned();
+    let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
+    let made = PageBuilder::of("Second factor setup", "account", crate::enrolled(&enrollment));
+    let page = made.page(visitor, None);
+    told(problem, page)
+}
+
+fn reason(problem: &Problem) -> String {
+    problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())
+}
+
+async fn end_session(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    visitor.answer(&EndSession::SPEC, reference, "").await?;
+    Ok(to(&format!("{}?done=end-session", href(&["account"]))))
+}
+
+async fn end_other_sessions(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
+    visitor.answer(&EndOtherSessions::SPEC, "", "").await?;
+    Ok(to(&format!("{}?done=end-session", href(&["account"]))))
+}

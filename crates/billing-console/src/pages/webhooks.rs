@@ -1,0 +1,209 @@
+//! Pages and forms for webhook endpoints and deliveries.
+
+use crate::{Crumb, JsonView, Notice, WebhookAnswers, WebhookForm, href, listings};
+use billing_api::console::{FormData, PageAnswer};
+use billing_api::operations::{
+    CreateWebhookEndpoint, DeleteWebhookEndpoint, EditWebhookEndpoint, GetNotification, GetWebhookEndpoint, ListNotifications,
+    ListWebhookDeliveries, ReplayWebhookDeliveries, RotateWebhookSecret, TestWebhookEndpoint,
+};
+use billing_application::UseCase;
+use serde_json::{Map, Value, json};
+
+use super::form_data::{field, key};
+use super::lists::{crumbs, few};
+use super::page_builder::PageBuilder;
+use super::reply::{belongs_beside, html, to, told};
+use super::session_user::SessionUser;
+use billing_api::problem::Problem;
+
+/// Number of notifications on the page of their subject, and of deliveries that are searched for those of a notification.
+const MANY: &str = "1000";
+
+/// Handles a submitted form of these parts; returns `None` for other parts.
+pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<PageAnswer, Problem>> {
+    let done = match place {
+        ["new", "webhooks"] => save(visitor, None, said).await,
+        ["edit", "webhooks", reference] => save(visitor, Some(reference), said).await,
+        ["webhooks", "rotate", reference] => rotate(visitor, reference, said).await,
+        ["webhooks", "test", reference] => test(visitor, reference).await,
+        ["webhooks", "send", reference] => send(visitor, reference, said).await,
+        ["webhooks", "delete", reference] => delete(visitor, reference).await,
+        _ => return None,
+    };
+    Some(done)
+}
+
+/// Renders the page of an endpoint.
+pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let endpoint = visitor.get(&GetWebhookEndpoint::SPEC, reference).await?;
+    let deliveries = few(visitor, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
+    let may_change = visitor.may(UseCase::EditWebhookEndpoint);
+    let title = JsonView(&endpoint).at("url").text();
+    let body = crate::webhook(&WebhookAnswers { endpoint, deliveries, may_change });
+    Ok(PageBuilder { title, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::WEBHOOKS), body })
+}
+
+/// Renders a notification with its deliveries.
+pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let notification = visitor.get(&GetNotification::SPEC, reference).await?;
+    let at = JsonView(&notification);
+    let (kind, subject) = (at.at("type").text(), at.at("subject").text());
+    let asked = crate::query(&[("type", &kind), ("subject", &subject), ("pageSize", MANY)]);
+    let all = visitor.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
+    let of_it = JsonView(&all).items().filter(|delivery| delivery.at("notification_ref").is(reference));
+    let deliveries = Value::Array(of_it.map(|delivery| delivery.0.clone()).collect());
+    // A test belongs to no delivery that could be sent again.
+    let body = crate::delivered(&notification, &deliveries, visitor.may(UseCase::ReplayWebhookDeliveries));
+    Ok(PageBuilder { title: kind, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::DELIVERIES), body })
+}
+
+/// Returns the notifications of a subject such as `document:` and a reference.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &str) -> Result<Value, Problem> {
+    let subject = format!("{kind}:{reference}");
+    visitor.get_with(&ListNotifications::SPEC, "", &crate::query(&[("subject", &subject), ("pageSize", MANY)])).await
+}
+
+/// Renders the form that creates or edits an endpoint.
+pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
+    visitor.allow(saving(edited))?;
+    let Some(reference) = edited else {
+        return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
+    };
+    let endpoint = visitor.quietly().get(&GetWebhookEndpoint::SPEC, reference).await?;
+    let at = JsonView(&endpoint);
+    let list = |field: &str| at.at(field).items().map(JsonView::text).collect::<Vec<_>>().join(" ");
+    let form = WebhookForm {
+        url: at.at("url").text(),
+        event_types: list("event_types"),
+        customer_refs: list("customer_refs"),
+        description: at.at("description").text(),
+        enabled: at.at("enabled").is_true(),
+        ..blank(visitor, edited)
+    };
+    Ok(made(form, edited))
+}
+
+/// Returns the use case that saving requires.
+const fn saving(edited: Option<&str>) -> UseCase {
+    if edited.is_some() { UseCase::EditWebhookEndpoint } else { UseCase::CreateWebhookEndpoint }
+}
+
+fn blank(visitor: &SessionUser, edited: Option<&str>) -> WebhookForm {
+    let part = listings::WEBHOOKS.part;
+    let (title, action) = match edited {
+        Some(reference) => ("Edit webhook endpoint", href(&["edit", part, reference])),
+        None => ("New webhook endpoint", href(&["new", part])),
+    };
+    WebhookForm { title: title.to_owned(), action, key: visitor.unique(), ..WebhookForm::default() }
+}
+
+fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
+    let part = listings::WEBHOOKS.part;
+    let mut crumbs = crumbs(&listings::WEBHOOKS);
+    crumbs.extend(edited.map(|reference| Crumb { name: form.url.clone(), href: href(&[part, reference]) }));
+    let body = crate::webhook_form(&form);
+    PageBuilder { title: form.title, part, crumbs, body }
+}
+
+async fn save(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+    visitor.allow(saving(edited))?;
+    let text = |name| field(said, name).unwrap_or_default();
+    let list = |name| {
+        let all: Vec<&str> = text(name).split_whitespace().collect();
+        if all.is_empty() { Value::Null } else { json!(all) }
+    };
+    let mut body = Map::from_iter([
+        ("url".to_owned(), json!(text("url"))),
+        ("description".to_owned(), json!(field(said, "description"))),
+        ("customer_refs".to_owned(), list("customer_refs")),
+        ("enabled".to_owned(), json!(field(said, "enabled").is_some())),
+    ]);
+    let types = list("event_types");
+    body.insert("event_types".to_owned(), if types.is_null() { json!(["*"]) } else { types });
+    let (id, reference) = match edited {
+        Some(reference) => (&EditWebhookEndpoint::SPEC, reference),
+        None => (&CreateWebhookEndpoint::SPEC, ""),
+    };
+    let problem = match visitor.change(id, reference, key(said), Some(Value::Object(body))).await {
+        Ok(answer) => match edited {
+            Some(reference) => return Ok(to(&format!("{}?done=edit", href(&[listings::WEBHOOKS.part, reference])))),
+            None => return Ok(shown_secret(visitor, &answer.json()?)),
+        },
+        Err(problem) => problem,
+    };
+    if !belongs_beside(&problem) {
+        return Err(problem);
+    }
+    let mut wrong: Vec<(String, String)> =
+        problem.errors().iter().map(|error| (error.pointer.trim_start_matches('/').to_owned(), error.detail.clone())).collect();
+    if wrong.is_empty() {
+        wrong.push((String::new(), problem.detail().to_owned()));
+    }
+    let form = WebhookForm {
+        url: text("url").to_owned(),
+        event_types: text("event_types").to_owned(),
+        customer_refs: text("customer_refs").to_owned(),
+        description: text("description").to_owned(),
+        enabled: field(said, "enabled").is_some(),
+        wrong,
+        ..blank(visitor, edited)
+    };
+    let page = made(form, edited).page(visitor, None);
+    Ok(told(problem, page))
+}
+
+/// Renders the page of a new secret, which is shown only once.
+fn shown_secret(visitor: &SessionUser, answer: &Value) -> PageAnswer {
+    let body = crate::webhook_secret(answer);
+    html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&visitor.quietly(), None))
+}
+
+async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
+    let body = hours.map(|hours| json!({"overlap_hours": hours}));
+    match visitor.change(&RotateWebhookSecret::SPEC, reference, None, body).await {
+        Ok(rotated) => Ok(shown_secret(visitor, &rotated.json()?)),
+        Err(problem) => beside(visitor, reference, problem).await,
+    }
+}
+
+async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    let attempt = visitor.change(&TestWebhookEndpoint::SPEC, reference, None, None).await?.json()?;
+    let at = JsonView(&attempt);
+    let (outcome, status, said) = (at.at("outcome").text(), at.at("status").text(), at.at("excerpt").text());
+    let notice = if at.at("outcome").is("DELIVERED") {
+        Notice::Done(format!("Test delivered with status {status}."))
+    } else {
+        let told = [status, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        Notice::Refused(outcome, told)
+    };
+    Ok(html(page(visitor, reference).await?.page(visitor, Some(notice))))
+}
+
+/// Sends a notification again.
+async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let notification = field(said, "notification_ref").unwrap_or_default();
+    let body = json!({"notification_refs": [notification], "only": "ALL"});
+    match visitor.change(&ReplayWebhookDeliveries::SPEC, reference, None, Some(body)).await {
+        Ok(_) => Ok(to(&format!("{}?done=send", href(&[listings::DELIVERIES.part, notification])))),
+        Err(problem) => beside(visitor, reference, problem).await,
+    }
+}
+
+async fn delete(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    visitor.answer(&DeleteWebhookEndpoint::SPEC, reference, "").await?;
+    Ok(to(&format!("{}?done=delete-webhook", href(&[listings::WEBHOOKS.part]))))
+}
+
+/// Renders a conflict on the page of the endpoint. Other problems have a page of their own.
+async fn beside(visitor: &SessionUser, reference: &str, problem: Problem) -> Result<PageAnswer, Problem> {
+    if problem.status().as_u16() != 409 {
+        return Err(problem);
+    }
+    let notice = Notice::Refused(problem.code().to_owned(), problem.detail().to_owned());
+    let page = page(visitor, reference).await?.page(visitor, Some(notice));
+    Ok(told(problem, page))
+}
