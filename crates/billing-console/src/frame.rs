@@ -48,6 +48,12 @@ const NAVIGATION: &[NavigationGroup] = &[
     },
 ];
 
+/// Returns the parts of the menu.
+#[cfg(test)]
+pub(crate) fn parts() -> impl Iterator<Item = &'static str> {
+    NAVIGATION.iter().flat_map(|group| group.parts).map(|(part, _)| *part)
+}
+
 /// Parts without an entry of their own, and the part whose entry is current there.
 const BELOW: [(&str, &str); 1] = [("deliveries", "webhooks")];
 

@@ -8,13 +8,13 @@ use crate::{
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
 use billing_api::operation::OperationSpec;
 use billing_api::operations::{CreateContract, EditContract, GetContract, GetCustomer, GetPricing, Search};
-use billing_application::UseCase;
 use billing_domain::calendar::{Date, parse_date, plus_months};
 use serde_json::{Map, Value, json};
 
 use super::api_client::or_nothing;
 use super::contract_tasks::{ALLOW_BACKDATED, crumbs_below, identity, others, reasons};
 use super::form_data::{field, pairs, query};
+use super::forms::FormPage;
 use super::lists::{crumbs, few, some_of};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
@@ -42,9 +42,20 @@ const NO_END: &str = "2099-12-31";
 /// The terms to choose from, in months.
 const MONTHS: [i64; 3] = [12, 24, 36];
 
-/// Returns whether an address or a form of new contracts belongs to the wizard.
-pub(super) fn is_asked(said: &FormData, is_submitted: bool) -> bool {
-    if is_submitted { field(said, WIZARD).is_some() } else { field(said, ADVANCED).is_none() }
+/// Renders a step of the wizard for a new contract, or the form with all fields.
+pub(super) async fn show(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    if field(said, ADVANCED).is_some() {
+        return FormPage::shown_at(visitor, "new", "contracts", None).await.map(html);
+    }
+    Ok(html(page(visitor, None).await?.page(visitor, None)))
+}
+
+/// Handles the last step of the wizard, or the form with all fields.
+pub(super) async fn submit(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    if field(said, WIZARD).is_none() {
+        return FormPage::taken_at(visitor, "new", "contracts", None, said).await;
+    }
+    act(visitor, None, said).await
 }
 
 /// Renders a step of the wizard. `reference` selects the contract to which products are added.
@@ -149,7 +160,6 @@ struct Wizard<'a> {
 
 impl<'a> Wizard<'a> {
     async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
-        visitor.allow(if reference.is_some() { UseCase::EditContract } else { UseCase::CreateContract })?;
         let contract = match reference {
             Some(reference) => visitor.get(&GetContract::SPEC, reference).await?,
             None => Value::Null,

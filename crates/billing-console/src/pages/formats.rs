@@ -3,12 +3,10 @@
 use crate::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
 use billing_api::console::{FormData, PageAnswer};
 use billing_api::operations::{CreateUsageFormat, EditUsageFormat, GetUsageFormat, TestUsageFormat};
-use billing_application::UseCase;
 use serde_json::{Map, Value};
 
 use super::form_data::{field as said_of, key};
 use super::page_builder::PageBuilder;
-use super::refused_to;
 use super::reply::belongs_beside;
 use super::reply::{html, to, told};
 use super::session_user::SessionUser;
@@ -19,17 +17,11 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 
 /// Renders the editor.
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
-    visitor.allow(saving(edited))?;
     let format = match edited {
         Some(reference) => visitor.quietly().get(&GetUsageFormat::SPEC, reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
-}
-
-/// Returns the use case that saving requires. Trying alone needs only the API.
-const fn saving(edited: Option<&str>) -> UseCase {
-    if edited.is_some() { UseCase::EditFormat } else { UseCase::CreateFormat }
 }
 
 fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
@@ -53,17 +45,13 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
 }
 
 /// Tries or saves the format in the editor.
-pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> PageAnswer {
-    let outcome = match visitor.allow(saving(edited)) {
-        Ok(()) => carry_out(visitor, edited, said).await,
-        Err(problem) => Err(problem),
-    };
-    let problem = match outcome {
-        Ok(response) => return response,
+pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+    let problem = match carry_out(visitor, edited, said).await {
+        Ok(answer) => return Ok(answer),
         Err(problem) => problem,
     };
     if !belongs_beside(&problem) {
-        return refused_to(visitor, problem);
+        return Err(problem);
     }
     let mut editor = again(visitor, edited, said);
     for error in problem.errors() {
@@ -79,7 +67,7 @@ pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &Form
     if problem.errors().is_empty() {
         editor.others.push(problem.detail().to_owned());
     }
-    told(problem, made(editor, edited).page(visitor, None))
+    Ok(told(problem, made(editor, edited).page(visitor, None)))
 }
 
 /// Returns the editor with the submitted values.

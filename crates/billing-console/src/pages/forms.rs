@@ -302,11 +302,6 @@ const FORM_ACTIONS: &[FormAction] = &[
         .confirming("Usage event deleted."),
 ];
 
-/// Returns whether a form exists at a place.
-pub(super) fn has(kind: &str, what: &str) -> bool {
-    form_action(kind, what).is_ok()
-}
-
 /// Returns whether a form exists at a place and the visitor may submit it.
 pub(super) fn may(visitor: &SessionUser, kind: &str, what: &str) -> bool {
     form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| visitor.may(use_case))
@@ -382,6 +377,33 @@ impl<'a> FormPage<'a> {
             _ => None,
         };
         Ok(Self { visitor, action, reference, present, short })
+    }
+
+    /// Renders the form at a place.
+    ///
+    /// # Errors
+    /// Returns the problems of [`at`](Self::at).
+    pub(super) async fn shown_at(
+        visitor: &'a SessionUser,
+        kind: &str,
+        what: &str,
+        reference: Option<&'a str>,
+    ) -> Result<String, Problem> {
+        Self::at(visitor, kind, what, reference).await?.show().await
+    }
+
+    /// Handles the submitted form of a place.
+    ///
+    /// # Errors
+    /// Returns problems that cannot be shown beside the form.
+    pub(super) async fn taken_at(
+        visitor: &'a SessionUser,
+        kind: &str,
+        what: &str,
+        reference: Option<&'a str>,
+        said: &FormData,
+    ) -> Result<PageAnswer, Problem> {
+        Self::at(visitor, kind, what, reference).await?.take(said).await
     }
 
     fn place(&self) -> Vec<&'a str> {

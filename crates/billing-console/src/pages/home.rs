@@ -1,6 +1,6 @@
 //! Loads the data of the home page.
 
-use crate::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, listings};
+use crate::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, href, listings};
 use billing_api::operations::{LastVerification, SummarizeDocuments};
 use billing_application::UseCase;
 use billing_domain::calendar::{
@@ -16,8 +16,11 @@ use super::explorer::ExplorerRange;
 use super::lists::{few, listed, wanted};
 use super::onboarding::{Progress, progress};
 use super::page_builder::PageBuilder;
+use super::reply::{html, to};
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
+use super::{onboarding, reads};
+use billing_api::console::PageAnswer;
 use billing_api::problem::Problem;
 
 /// Number of rejected usage counts shown.
@@ -37,11 +40,22 @@ const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
     ("More than 90 days overdue", Some(91), None),
 ];
 
+/// Renders the home page, or leads to the first steps before the setup has begun.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+pub(super) async fn show(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
+    Ok(match page(visitor).await? {
+        Some(made) => html(made.page(visitor, reads::done(visitor))),
+        None => to(&href(&[onboarding::START])),
+    })
+}
+
 /// Renders the home page. Returns `None` if the setup has not begun, so that the first steps are shown instead.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
+async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
     let is_begun = match progress(visitor).await? {
         Progress::Nothing => return Ok(None),
         Progress::Begun => true,

@@ -31,7 +31,6 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 
 /// Renders the confirmation page for undoing an import.
 pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    visitor.allow(UseCase::UndoImport)?;
     undo_page_with(visitor, reference, &Value::Null).await
 }
 
@@ -61,7 +60,6 @@ pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<PageA
 
 /// Renders the upload page.
 pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
-    visitor.allow(UseCase::RecordUsage)?;
     Ok(form_page(visitor, crate::import_form(&formats(visitor).await?, MAX_FILE_BYTES)))
 }
 

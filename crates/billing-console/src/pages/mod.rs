@@ -31,18 +31,17 @@ mod runs;
 mod session_user;
 mod short_forms;
 mod sums;
+mod table;
 mod team;
 mod webhooks;
 
 use std::rc::Rc;
 
-use billing_api::console::{Console, FormData, Gateway, Later, PageAnswer, PageRequest, PublicPage};
-use billing_api::operations::{GetDocumentPdf, GetDocumentXml};
+use billing_api::console::{Console, Gateway, Later, PageAnswer, PageRequest, PublicPage};
 use billing_api::problem::{CONFIRMATION_REQUIRED, Problem};
 use http::{Method, StatusCode};
 
 use self::form_data::{field, query};
-use self::forms::FormPage;
 use self::reply::{html, reasons, to, told};
 use self::session_user::SessionUser;
 use crate::{Frame, IMPORT_PATH, LogIn, ROOT, SCRIPT, STYLE};
@@ -82,10 +81,10 @@ async fn show(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswe
         return to(&crate::href(&["new", crate::listings::IMPORTS.part]));
     }
     match SessionUser::of(request, gateway).await {
-        Ok(visitor) => match special(&visitor, &place).await {
-            Some(answered) => answered.unwrap_or_else(|problem| refused_to(&visitor, problem)),
-            None => shown(&visitor, &place).await,
-        },
+        Ok(visitor) => {
+            let answered = table::answer(&visitor, &request.method, &query(request)).await;
+            answered.unwrap_or_else(|problem| refused_to(&visitor, problem))
+        }
         Err(problem) => stranger(request, &**gateway, problem),
     }
 }
@@ -114,57 +113,10 @@ async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer
         return imports::act(&visitor, &**gateway).await;
     }
     let done = match gateway.form(false).await {
-        Ok(said) => submitted(&visitor, &place, &said).await,
+        Ok(said) => table::answer(&visitor, &request.method, &said).await,
         Err(problem) => return refused(&**gateway, problem),
     };
     done.unwrap_or_else(|problem| refused_to(&visitor, problem))
-}
-
-/// Handles a submitted form.
-async fn submitted(visitor: &SessionUser, place: &[&str], said: &FormData) -> Result<PageAnswer, Problem> {
-    match place {
-        [onboarding::START, step] => onboarding::act(visitor, step, said).await,
-        ["new", "billing-runs"] => runs::carry_out(visitor).await,
-        ["new", "contracts"] if contract_wizard::is_asked(said, true) => contract_wizard::act(visitor, None, said).await,
-        ["contracts", reference, "add"] => contract_wizard::act(visitor, Some(reference), said).await,
-        ["contracts", reference, task] => contract_tasks::act(visitor, reference, task, said).await,
-        ["bulk", part] => bulk::act(visitor, part, said).await,
-        ["new", "formats"] => Ok(formats::act(visitor, None, said).await),
-        ["edit", "formats", reference] => Ok(formats::act(visitor, Some(reference), said).await),
-        [kind, what] if forms::has(kind, what) => FormPage::at(visitor, kind, what, None).await?.take(said).await,
-        [kind, what, reference] if forms::has(kind, what) => {
-            FormPage::at(visitor, kind, what, Some(reference)).await?.take(said).await
-        }
-        ["imports", reference, "undo"] => imports::undo(visitor, reference).await,
-        _ => match webhooks::act(visitor, place, said).await {
-            Some(done) => done,
-            None => team::act(visitor, place, said).await.unwrap_or_else(|| Err(Problem::unknown_route())),
-        },
-    }
-}
-
-/// Returns pages that are conditional, embedded in a frame or not HTML.
-async fn special(visitor: &SessionUser, place: &[&str]) -> Option<Result<PageAnswer, Problem>> {
-    Some(match place {
-        [] => home::page(visitor).await.map(|made| match made {
-            Some(made) => html(made.page(visitor, reads::done(&query(&visitor.request)))),
-            None => to(&format!("{ROOT}/{}", onboarding::START)),
-        }),
-        [onboarding::START] => onboarding::page(visitor, None).await.map(html),
-        [onboarding::START, "wait"] => onboarding::wait(visitor).await,
-        ["csv", part] => csv::table(visitor, part).await,
-        ["pick", part] => pick::objects(visitor, part).await,
-        // A problem with a file is a page, not the JSON of the API.
-        ["documents", reference, "pdf"] => visitor.answer(&GetDocumentPdf::SPEC, reference, "").await.map(PageAnswer::Api),
-        ["documents", reference, "xml"] => visitor.answer(&GetDocumentXml::SPEC, reference, "").await.map(PageAnswer::Api),
-        [sums::PLACE, what] => lazy_frames::frame(visitor, what).await,
-        _ => return None,
-    })
-}
-
-/// Renders a page, or the problem that prevents it.
-async fn shown(visitor: &SessionUser, place: &[&str]) -> PageAnswer {
-    reads::page(visitor, place).await.map_or_else(|problem| refused_to(visitor, problem), html)
 }
 
 /// Redirects an unauthenticated visitor to the log-in, or shows the problem if authentication failed otherwise.

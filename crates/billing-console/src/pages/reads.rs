@@ -1,77 +1,46 @@
 //! Loads the data of each page.
 
 use crate::{DocumentAnswers, JsonView, Notice, PricingAnswers, href, listings};
-use billing_api::console::FormData;
+use billing_api::console::{FormData, PageAnswer};
 use billing_application::UseCase;
 use serde_json::Value;
 
 use super::api_client::or_nothing;
 use super::calculations::with_steps;
 use super::contract_tasks;
-use super::contract_wizard;
-use super::customer;
-use super::explorer;
 use super::form_data::{field, query};
-use super::formats;
-use super::forms::{self, FormPage};
-use super::imports as imports_of;
+use super::forms;
 use super::list_page;
 use super::lists::{crumbs, few, listing_of};
 use super::page_builder::PageBuilder;
 use super::resources;
-use super::runs;
 use super::session_user::SessionUser;
-use super::team;
 use super::webhooks;
 use billing_api::operations::{
-    GetDocument, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument, RatePricing, ReportDocumentUsage, Search,
+    GetDocument, GetDocumentPdf, GetDocumentXml, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument, RatePricing,
+    ReportDocumentUsage, Search,
 };
 use billing_api::problem::Problem;
 
-/// Renders a page.
-///
-/// # Errors
-/// Returns the problem of an unknown page or a failed API call.
-pub(super) async fn page(visitor: &SessionUser, place: &[&str]) -> Result<String, Problem> {
-    let asked = query(&visitor.request);
-    let made = match place {
-        ["usage"] => explorer::page(visitor, &asked).await?,
-        ["search"] => search_page(visitor, &asked).await?,
-        [part @ ("keys" | "team" | "account" | team::CONFIRM)] => team::page(visitor, part).await?,
-        ["new", "contracts"] if contract_wizard::is_asked(&asked, false) => contract_wizard::page(visitor, None).await?,
-        ["contracts", reference, "add"] => contract_wizard::page(visitor, Some(reference)).await?,
-        ["contracts", reference, task] => contract_tasks::page(visitor, reference, task).await?,
-        ["new", "formats"] => formats::page(visitor, None).await?,
-        ["edit", "formats", reference] => formats::page(visitor, Some(reference)).await?,
-        ["new", "imports"] => imports_of::form(visitor).await?,
-        ["imports", reference] => imports_of::page(visitor, reference).await?,
-        ["imports", reference, "undo"] => imports_of::undo_page(visitor, reference).await?,
-        ["new", "billing-runs"] => runs::preview(visitor).await?,
-        ["billing-runs", reference] => runs::page(visitor, reference).await?,
-        ["new", "webhooks"] => webhooks::form(visitor, None).await?,
-        ["edit", "webhooks", reference] => webhooks::form(visitor, Some(reference)).await?,
-        ["webhooks", reference] => webhooks::page(visitor, reference).await?,
-        ["deliveries", reference] => webhooks::delivery(visitor, reference).await?,
-        [kind, what] if forms::has(kind, what) => return FormPage::at(visitor, kind, what, None).await?.show().await,
-        [kind, what, reference] if forms::has(kind, what) => {
-            return FormPage::at(visitor, kind, what, Some(reference)).await?.show().await;
-        }
-        [part] => list_page::page(visitor, listing_of(part)?, &asked).await?,
-        ["customers", reference] => customer::page(visitor, reference).await?,
-        ["customers", reference, "statement"] => customer::statement(visitor, reference, &asked).await?,
-        ["contracts", reference] => contract_tasks::contract(visitor, reference).await?,
-        ["documents", reference] => document(visitor, reference).await?,
-        ["events", reference] => event(visitor, reference).await?,
-        ["pricings", reference] => pricing(visitor, reference, &asked).await?,
-        [part, reference] => thing(visitor, part, reference).await?,
-        _ => return Err(Problem::unknown_route()),
-    };
-    Ok(made.page(visitor, done(&asked)))
+/// Renders a page of a list.
+pub(super) async fn listed(visitor: &SessionUser, part: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    list_page::page(visitor, listing_of(part)?, said).await
+}
+
+/// Returns the PDF of a document. A problem with it is a page, not the JSON of the API.
+pub(super) async fn pdf(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    visitor.answer(&GetDocumentPdf::SPEC, reference, "").await.map(PageAnswer::Api)
+}
+
+/// Returns the e-invoice of a document.
+pub(super) async fn xml(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    visitor.answer(&GetDocumentXml::SPEC, reference, "").await.map(PageAnswer::Api)
 }
 
 /// Returns the notice for the action that led to the page.
-pub(super) fn done(asked: &FormData) -> Option<Notice> {
-    let what = match field(asked, "done")? {
+pub(super) fn done(visitor: &SessionUser) -> Option<Notice> {
+    let asked = query(&visitor.request);
+    let what = match field(&asked, "done")? {
         "delete-key" => "API key deleted.",
         "run" => "Billing run finished.",
         "import" => "File imported.",
@@ -85,7 +54,7 @@ pub(super) fn done(asked: &FormData) -> Option<Notice> {
         "enable" => "Administrator enabled.",
         "make" => "Usage format created.",
         "edit" => "Changes saved.",
-        place => match forms::amount_notice(place, asked) {
+        place => match forms::amount_notice(place, &asked) {
             Some(notice) => return Some(Notice::Done(notice)),
             None => contract_tasks::done(place).or_else(|| forms::done(place))?,
         },
@@ -93,14 +62,14 @@ pub(super) fn done(asked: &FormData) -> Option<Notice> {
     Some(Notice::Done(what.to_owned()))
 }
 
-async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = crate::query(&[("q", sought)]);
     let found = visitor.get_with(&Search::SPEC, "", &raw).await?;
     Ok(PageBuilder::of("Search", "search", crate::found(sought, &found)))
 }
 
-async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let document = with_steps(visitor.get(&GetDocument::SPEC, reference).await?);
     let payments = visitor.get(&ListPaymentsOfDocument::SPEC, reference).await?;
     let title = JsonView(&document).at("document_number").text();
@@ -114,7 +83,7 @@ async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder,
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 
-async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     // A deleted event has only its history.
     let event = or_nothing(visitor.get(&GetEvent::SPEC, reference).await)?;
     let history = visitor.get(&GetEventHistory::SPEC, reference).await?;
@@ -122,7 +91,7 @@ async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Pr
     Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
 }
 
-async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
     let listing = listing_of(part)?;
     let answer = resources::read(visitor, part, reference).await?;
     let title = listing.name_of(JsonView(&answer));
@@ -137,7 +106,7 @@ async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<Pag
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }
 
-async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
     let pricing = visitor.get(&GetPricing::SPEC, reference).await?;
     let listing = &listings::PRICINGS;
     let rated = async |visitor: &SessionUser, quantities: &str| {

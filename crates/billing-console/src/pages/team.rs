@@ -17,25 +17,6 @@ use super::reply::{html, reasons, to, told};
 use super::session_user::{Answered, SessionUser};
 use billing_api::problem::Problem;
 
-/// Handles a submitted form of these parts; returns `None` for other parts.
-pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<PageAnswer, Problem>> {
-    let done = match place {
-        [CONFIRM] => confirm(visitor, said).await,
-        ["keys"] => make_key(visitor, said).await,
-        ["keys", "rotate", reference] => rotate_key(visitor, reference, said).await,
-        ["keys", "delete", reference] => delete_key(visitor, reference).await,
-        ["team"] => invite(visitor, said).await,
-        ["team", "reset", reference] => reset(visitor, reference, said).await,
-        ["team", action, reference] => edit(visitor, action, reference, said).await,
-        ["account", "password"] => change_password(visitor, said).await,
-        ["account", "second-factor", action] => second_factor(visitor, action, said).await,
-        ["account", "sessions", "end", reference] => end_session(visitor, reference).await,
-        ["account", "sessions", "end-others"] => end_other_sessions(visitor).await,
-        _ => return None,
-    };
-    Some(done)
-}
-
 /// The page on which administrators enter their password again.
 pub(super) const CONFIRM: &str = "confirm";
 
@@ -46,7 +27,7 @@ pub(super) fn to_confirmation(visitor: &SessionUser) -> PageAnswer {
     to(&format!("{}?{}", href(&[CONFIRM]), crate::query(&[("next", &href(&[part]))])))
 }
 
-async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let next = field(said, "next").unwrap_or_default();
     match visitor.post(&ConfirmIdentity::SPEC, secrets(said, &["password"])).await {
         Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
@@ -108,7 +89,7 @@ fn chosen_scopes(said: &FormData) -> Vec<String> {
     said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
 }
 
-async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
     if let Some(name) = field(said, "name") {
         body.insert("name".to_owned(), name.into());
@@ -125,7 +106,7 @@ async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, 
     }
 }
 
-async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
     let rotated = visitor.change(&RotateKey::SPEC, reference, None, body).await?;
@@ -142,7 +123,7 @@ fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud
     html(visitor.page(&Frame { part, ..visitor.frame(title.to_owned()) }, &body))
 }
 
-async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     visitor.answer(&DeleteKey::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
@@ -153,7 +134,7 @@ async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuild
     Ok(PageBuilder::of("Team", "team", body))
 }
 
-async fn invite(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn invite(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
     match visitor.post(&InviteAdministrator::SPEC, json!({"email": email, "role": role})).await {
@@ -171,7 +152,7 @@ fn shown_invitation(visitor: &SessionUser, answer: &Value) -> PageAnswer {
     shown_once(visitor, "One-time password", "team", body)
 }
 
-async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
     match visitor.change(&ResetAdministrator::SPEC, reference, None, Some(body)).await {
         Ok(reset) => Ok(shown_invitation(visitor, &reset.json()?)),
@@ -179,7 +160,7 @@ async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Resul
     }
 }
 
-async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let (body, done) = match action {
         "role" => (json!({"role": field(said, "role")}), "edit"),
         "disable" => (json!({"disabled": true}), "disable"),
@@ -215,7 +196,7 @@ async fn account_after(visitor: &SessionUser, form: &str, outcome: Answered) -> 
     }
 }
 
-async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let changed = visitor.post(&ChangePassword::SPEC, secrets(said, &["password", "new_password"])).await;
     account_after(visitor, "password", changed).await
 }
@@ -226,7 +207,7 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
     Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
 }
 
-async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     match action {
         "enroll" => {
             let answer = visitor.answer(&EnrollSecondFactor::SPEC, "", "").await?.json()?;
@@ -262,12 +243,12 @@ fn reason(problem: &Problem) -> String {
     problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())
 }
 
-async fn end_session(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn end_session(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     visitor.answer(&EndSession::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
-async fn end_other_sessions(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
+pub(super) async fn end_other_sessions(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
     visitor.answer(&EndOtherSessions::SPEC, "", "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

@@ -19,20 +19,6 @@ use billing_api::problem::Problem;
 /// Number of notifications on the page of their subject, and of deliveries that are searched for those of a notification.
 const MANY: &str = "1000";
 
-/// Handles a submitted form of these parts; returns `None` for other parts.
-pub(super) async fn act(visitor: &SessionUser, place: &[&str], said: &FormData) -> Option<Result<PageAnswer, Problem>> {
-    let done = match place {
-        ["new", "webhooks"] => save(visitor, None, said).await,
-        ["edit", "webhooks", reference] => save(visitor, Some(reference), said).await,
-        ["webhooks", "rotate", reference] => rotate(visitor, reference, said).await,
-        ["webhooks", "test", reference] => test(visitor, reference).await,
-        ["webhooks", "send", reference] => send(visitor, reference, said).await,
-        ["webhooks", "delete", reference] => delete(visitor, reference).await,
-        _ => return None,
-    };
-    Some(done)
-}
-
 /// Renders the page of an endpoint.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let endpoint = visitor.get(&GetWebhookEndpoint::SPEC, reference).await?;
@@ -68,7 +54,6 @@ pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &st
 
 /// Renders the form that creates or edits an endpoint.
 pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
-    visitor.allow(saving(edited))?;
     let Some(reference) = edited else {
         return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
     };
@@ -84,11 +69,6 @@ pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<
         ..blank(visitor, edited)
     };
     Ok(made(form, edited))
-}
-
-/// Returns the use case that saving requires.
-const fn saving(edited: Option<&str>) -> UseCase {
-    if edited.is_some() { UseCase::EditWebhookEndpoint } else { UseCase::CreateWebhookEndpoint }
 }
 
 fn blank(visitor: &SessionUser, edited: Option<&str>) -> WebhookForm {
@@ -108,8 +88,7 @@ fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
     PageBuilder { title: form.title, part, crumbs, body }
 }
 
-async fn save(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    visitor.allow(saving(edited))?;
+pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
     let text = |name| field(said, name).unwrap_or_default();
     let list = |name| {
         let all: Vec<&str> = text(name).split_whitespace().collect();
@@ -161,7 +140,7 @@ fn shown_secret(visitor: &SessionUser, answer: &Value) -> PageAnswer {
     html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&visitor.quietly(), None))
 }
 
-async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
     match visitor.change(&RotateWebhookSecret::SPEC, reference, None, body).await {
@@ -170,7 +149,7 @@ async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Resu
     }
 }
 
-async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     let attempt = visitor.change(&TestWebhookEndpoint::SPEC, reference, None, None).await?.json()?;
     let at = JsonView(&attempt);
     let (outcome, status, said) = (at.at("outcome").text(), at.at("status").text(), at.at("excerpt").text());
@@ -184,7 +163,7 @@ async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Prob
 }
 
 /// Sends a notification again.
-async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let notification = field(said, "notification_ref").unwrap_or_default();
     let body = json!({"notification_refs": [notification], "only": "ALL"});
     match visitor.change(&ReplayWebhookDeliveries::SPEC, reference, None, Some(body)).await {
@@ -193,7 +172,7 @@ async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result
     }
 }
 
-async fn delete(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn delete(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     visitor.answer(&DeleteWebhookEndpoint::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-webhook", href(&[listings::WEBHOOKS.part]))))
 }
