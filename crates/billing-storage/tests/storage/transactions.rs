@@ -221,7 +221,9 @@ fn a_deadlock_is_run_again_until_both_are_done() {
             });
         }
     });
-    assert_eq!(runs.into_inner(), 3, "one of the two ran twice");
+    // PostgreSQL ends at least one of the two, and on a slow machine perhaps both.
+    let runs = runs.into_inner();
+    assert!(runs >= 3, "none of the two ran twice: {runs} runs");
 }
 
 /// Makes the server reject the first inserts with a deadlock error in another language. The sequence keeps its count after
