@@ -11,7 +11,7 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use billing_api::console::PublicPage;
 use billing_api::problem::Problem;
 
-use crate::respond::{HttpProblem, HttpReply};
+use crate::respond::HttpReply;
 use crate::state::HttpState;
 use crate::static_text::StaticText;
 
@@ -26,21 +26,31 @@ static PAGES: LazyLock<Mutex<BTreeMap<String, StaticText>>> = LazyLock::new(Mute
 
 /// Registers the pages in the router.
 pub(crate) fn register(config: &mut web::ServiceConfig) {
-    let wrong_method = async || Err::<String, _>(HttpProblem(Problem::method_not_allowed("GET, HEAD")));
     for path in ["/", "/docs", "/docs/{below:.*}"] {
         let resource = web::resource(path).route(web::get().to(page)).route(web::head().to(page));
         config.service(resource.default_service(web::to(wrong_method)));
     }
 }
 
-async fn page(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
+/// Refuses another method where a page is.
+async fn wrong_method(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
+    let page = found(&request, &state);
+    Err(page.map_or_else(Problem::unknown_route, |_| Problem::method_not_allowed("GET, HEAD")).into())
+}
+
+fn found(request: &HttpRequest, state: &HttpState) -> Option<PublicPage> {
     let service = state.settings().public_url.to_string();
-    match state.console().public_page(request.path(), request.query_string(), &service) {
+    state.console().public_page(request.path(), request.query_string(), &service)
+}
+
+async fn page(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
+    match found(&request, &state) {
         None => Err(Problem::unknown_route().into()),
         Some(PublicPage::Own(html)) => Ok(page_response().body(html)),
         Some(PublicPage::Shared { address, html }) => {
             let rendered = || StaticText::new(&html());
             // A page may contain the address of the server. Nothing panics while the lock is held.
+            let service = &state.settings().public_url;
             let mut pages = PAGES.lock().unwrap_or_else(PoisonError::into_inner);
             let text = pages.entry(format!("{service}{address}")).or_insert_with(rendered).clone();
             Ok(text.respond(&request, page_response()))
