@@ -49,7 +49,7 @@ macro_rules! pages {
             needs: needs!($needs),
             answer: |$visitor, $said, segments| Box::pin(async move {
                 let Ok([$($segment),*]) = <[&str; _]>::try_from(segments) else { return Err(Problem::unknown_route()) };
-                Ok(Shown::shown($page.await?, $visitor))
+                Ok(IntoPageAnswer::into_page_answer($page.await?, $visitor))
             }),
         }),+];
     };
@@ -160,25 +160,25 @@ impl Page {
 }
 
 /// What a function of a page returns.
-trait Shown {
-    fn shown(self, visitor: &SessionUser) -> PageAnswer;
+trait IntoPageAnswer {
+    fn into_page_answer(self, visitor: &SessionUser) -> PageAnswer;
 }
 
-impl Shown for PageAnswer {
-    fn shown(self, _: &SessionUser) -> PageAnswer {
+impl IntoPageAnswer for PageAnswer {
+    fn into_page_answer(self, _: &SessionUser) -> PageAnswer {
         self
     }
 }
 
 /// A page, with the notice of the action that led to it.
-impl Shown for PageBuilder {
-    fn shown(self, visitor: &SessionUser) -> PageAnswer {
+impl IntoPageAnswer for PageBuilder {
+    fn into_page_answer(self, visitor: &SessionUser) -> PageAnswer {
         html(self.page(visitor, reads::done(visitor)))
     }
 }
 
-impl Shown for String {
-    fn shown(self, _: &SessionUser) -> PageAnswer {
+impl IntoPageAnswer for String {
+    fn into_page_answer(self, _: &SessionUser) -> PageAnswer {
         html(self)
     }
 }
