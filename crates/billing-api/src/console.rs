@@ -230,6 +230,17 @@ pub trait Gateway {
     fn stream(&self, file: PageFile) -> Later<'_, Result<Streamed, Problem>>;
 }
 
+/// A style sheet or script.
+#[derive(Clone, Copy, Debug)]
+pub struct SentAsset {
+    /// The media type.
+    pub media_type: &'static str,
+    /// The content.
+    pub content: &'static str,
+    /// Whether the address names the content, so that it never changes.
+    pub is_of_content: bool,
+}
+
 /// What a transport shows for a request.
 pub enum PageAnswer {
     /// A page.
@@ -253,14 +264,7 @@ pub enum PageAnswer {
     /// JSON for the script of a page.
     Data(String),
     /// The style sheet or the script.
-    Asset {
-        /// The media type.
-        media_type: &'static str,
-        /// The content.
-        content: &'static str,
-        /// Whether the address names the content, so that it never changes.
-        is_of_content: bool,
-    },
+    Asset(SentAsset),
     /// The answer of an operation, as it is.
     Api(ApiAnswer),
     /// A file.
@@ -279,14 +283,7 @@ pub enum PublicPage {
     /// A page that depends on the request.
     Own(String),
     /// A style sheet or script.
-    Asset {
-        /// The media type.
-        media_type: &'static str,
-        /// The content.
-        content: &'static str,
-        /// Whether the address names the content, so that it never changes.
-        is_of_content: bool,
-    },
+    Asset(SentAsset),
 }
 
 /// Pages for people: the console for administrators, and the reference of the operations for everybody.

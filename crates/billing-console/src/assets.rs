@@ -1,5 +1,7 @@
 //! The style sheet and the script of the console.
 
+use billing_api::console::SentAsset;
+
 /// A file that pages load. Its address contains a fingerprint of the content, so that browsers can store it without asking again.
 #[derive(Clone, Copy, Debug)]
 pub struct Asset {
@@ -22,6 +24,11 @@ impl Asset {
     /// Returns the file at a path.
     pub const fn new(path: &'static str, media_type: &'static str, content: &'static str) -> Self {
         Self { path, media_type, content, fingerprint: fingerprint(content.as_bytes()) }
+    }
+
+    /// Returns the file for a request with this query.
+    pub(crate) fn sent(&self, query: &str) -> SentAsset {
+        SentAsset { media_type: self.media_type, content: self.content, is_of_content: query == self.query() }
     }
 
     /// Returns the query of the address of this content.

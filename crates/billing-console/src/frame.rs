@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::assets::{SCRIPT, STYLE};
+use crate::assets::{Asset, SCRIPT, STYLE};
 use crate::parts::{href, isolated};
 
 pub use billing_api::console::ROOT;
@@ -248,6 +248,12 @@ pub(crate) fn outermost(title: &str, body: &Markup) -> String {
 }
 
 fn document(title: &str, more_head: &Markup, body: &Markup) -> String {
+    let head = html! { link rel="icon" href="data:,"; (more_head) };
+    html_document(&format!("{title} – Usage Billing"), &STYLE, &head, body)
+}
+
+/// Renders a whole document.
+pub(crate) fn html_document(title: &str, style: &Asset, more_head: &Markup, body: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -255,9 +261,8 @@ fn document(title: &str, more_head: &Markup, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) " – Usage Billing" }
-                link rel="stylesheet" href=(STYLE.address());
-                link rel="icon" href="data:,";
+                title { (title) }
+                link rel="stylesheet" href=(style.address());
                 (more_head)
             }
             body { (body) }

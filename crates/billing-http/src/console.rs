@@ -113,7 +113,7 @@ fn shown(answer: PageAnswer) -> HttpResponse {
         PageAnswer::Data(json) => {
             HttpResponse::Ok().content_type(ContentType::json()).insert_header((CACHE_CONTROL, KEPT_BY_NOBODY)).body(json)
         }
-        PageAnswer::Asset { media_type, content, is_of_content } => asset(media_type, content, is_of_content),
+        PageAnswer::Asset(file) => asset(file),
         PageAnswer::Api(answer) => {
             let mut response = HttpResponse::build(answer.status);
             for (name, value) in &answer.headers {

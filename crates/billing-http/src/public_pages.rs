@@ -8,7 +8,7 @@ use actix_web::http::header::{
 };
 use actix_web::web::{self, Data};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use billing_api::console::PublicPage;
+use billing_api::console::{PublicPage, SentAsset};
 use billing_api::problem::Problem;
 
 use crate::respond::HttpReply;
@@ -55,12 +55,12 @@ async fn page(request: HttpRequest, state: Data<HttpState>) -> HttpReply {
             let text = pages.entry(format!("{service}{address}")).or_insert_with(rendered).clone();
             Ok(text.respond(&request, page_response()))
         }
-        Some(PublicPage::Asset { media_type, content, is_of_content }) => Ok(asset(media_type, content, is_of_content)),
+        Some(PublicPage::Asset(file)) => Ok(asset(file)),
     }
 }
 
 /// Returns a style sheet or script. An address that names the content never changes its content.
-pub(crate) fn asset(media_type: &'static str, content: &'static str, is_of_content: bool) -> HttpResponse {
+pub(crate) fn asset(SentAsset { media_type, content, is_of_content }: SentAsset) -> HttpResponse {
     let cache = if is_of_content { "public, max-age=31536000, immutable" } else { "no-cache" };
     HttpResponse::Ok().insert_header((CONTENT_TYPE, media_type)).insert_header((CACHE_CONTROL, cache)).body(content)
 }

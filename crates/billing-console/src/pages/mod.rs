@@ -70,7 +70,7 @@ impl Console for Pages {
 async fn show(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer {
     let place: Vec<&str> = request.place.iter().map(String::as_str).collect();
     if let Some(asset) = [STYLE, SCRIPT].iter().find(|asset| asset.path == request.path) {
-        return reply::asset(asset, request.query == asset.query());
+        return PageAnswer::Asset(asset.sent(&request.query));
     }
     if place == [LOG_IN] {
         let next = field(&query(request), "next").unwrap_or_default().to_owned();

@@ -1,6 +1,5 @@
 //! Answers with pages and problems.
 
-use crate::Asset;
 use billing_api::console::PageAnswer;
 use billing_api::problem::{FieldProblem, Problem};
 use http::StatusCode;
@@ -23,11 +22,6 @@ pub(super) const fn told(problem: Problem, html: String) -> PageAnswer {
 /// Returns data for the script of a page.
 pub(super) fn data(content: &Value) -> PageAnswer {
     PageAnswer::Data(content.to_string())
-}
-
-/// Returns the style sheet or the script.
-pub(super) const fn asset(asset: &Asset, is_of_content: bool) -> PageAnswer {
-    PageAnswer::Asset { media_type: asset.media_type, content: asset.content, is_of_content }
 }
 
 /// Returns whether a problem is shown beside the form. Other problems have a page of their own.

@@ -12,9 +12,10 @@ use std::sync::LazyLock;
 use billing_api::console::{PublicPage, form_data};
 use billing_api::openapi;
 use billing_domain::report::NumbersAs;
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 
 use self::index::{Reference, ReferencePage};
+use crate::frame::html_document;
 use crate::{Asset, ROOT};
 
 const HOME: &str = "/";
@@ -34,8 +35,7 @@ static DOCS: LazyLock<Reference> = LazyLock::new(|| Reference::of(&openapi::desc
 /// Returns the page on a path. `service` is the base URL of the service.
 pub(crate) fn page(path: &str, query: &str, service: &str) -> Option<PublicPage> {
     if let Some(asset) = [STYLE, SCRIPT].iter().find(|asset| asset.path == path) {
-        let (media_type, content, is_of_content) = (asset.media_type, asset.content, query == asset.query());
-        return Some(PublicPage::Asset { media_type, content, is_of_content });
+        return Some(PublicPage::Asset(asset.sent(query)));
     }
     match path.strip_prefix(REFERENCE).map(|below| below.trim_start_matches('/')) {
         None => (path == HOME).then(|| PublicPage::Own(home(service))),
@@ -104,20 +104,7 @@ fn framed(page: &ReferencePage<'_>, query: &str) -> String {
 }
 
 fn document(title: &str, body: &Markup) -> String {
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                link rel="stylesheet" href=(STYLE.address());
-            }
-            body { (body) }
-        }
-    };
-    document.into_string()
+    html_document(title, &STYLE, &Markup::default(), body)
 }
 
 #[cfg(test)]

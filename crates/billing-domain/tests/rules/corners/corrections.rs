@@ -89,10 +89,8 @@ fn deleted_and_reported_again(again: &str) -> Book {
     book
 }
 
-/// Rules 5: an event is moved out of an issued period and back, so its CREDIT and its DEBIT have the same lines and the same event.
-/// Both become VOID, and the parent has the event.
-#[test]
-fn a_credit_and_a_debit_of_the_same_event_are_not_issued() {
+/// Returns a book with an event that was moved out of an issued period and back.
+fn moved_away_and_back() -> (Book, usize) {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
     let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
     book.go_to("2027-01-10");
@@ -100,6 +98,14 @@ fn a_credit_and_a_debit_of_the_same_event_are_not_issued() {
     book.run("2027-02-01").go_to("2027-02-02");
     book.update_event(event, Some("2027-02-01"), None).expect("a move");
     book.update_event(event, Some("2027-01-12"), None).expect("a move back");
+    (book, event)
+}
+
+/// Rules 5: an event is moved out of an issued period and back, so its CREDIT and its DEBIT have the same lines and the same event.
+/// Both become VOID, and the parent has the event.
+#[test]
+fn a_credit_and_a_debit_of_the_same_event_are_not_issued() {
+    let (mut book, event) = moved_away_and_back();
     assert_eq!(book.standing_of(event), "DBT-1");
     book.run("2027-02-03");
     let expected = ["INV-1 105.00 ISSUED", "CRD-1 VOID of INV-1", "INV-2 100.00 DRAFT", "DBT-1 VOID of INV-1"];
@@ -123,13 +129,7 @@ fn a_credit_and_a_debit_of_different_events_are_issued() {
 /// document lists the event.
 #[test]
 fn a_debit_that_also_has_an_event_without_an_amount_is_issued() {
-    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
-    let mut book = Setup::new().product(plan, |_| {}).create("2027-01-01");
-    book.go_to("2027-01-10");
-    let event = book.event("2027-01-10", "5");
-    book.run("2027-02-01").go_to("2027-02-02");
-    book.update_event(event, Some("2027-02-01"), None).expect("a move");
-    book.update_event(event, Some("2027-01-12"), None).expect("a move back");
+    let (mut book, event) = moved_away_and_back();
     let late = book.event("2027-01-20", "0");
     book.run("2027-02-03");
     let expected = ["INV-1 105.00 ISSUED", "CRD-1 5.00 ISSUED of INV-1", "INV-2 100.00 DRAFT", "DBT-1 5.00 ISSUED of INV-1"];
