@@ -35,6 +35,7 @@ mod json;
 mod lock_gate;
 mod log_watch;
 mod migrate;
+mod more_columns;
 mod nested_rows;
 mod on_nodes;
 mod ports;

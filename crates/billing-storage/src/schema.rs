@@ -231,46 +231,6 @@ tables! {
         contract_id -> Id,
         product_no -> Integer,
     }
-    documents (document_id, customer_id) {
-        document_id -> Id,
-        customer_id -> Id,
-        organization_id -> Id,
-        contract_id -> Id,
-        entity_ref -> Text,
-        kind -> Text,
-        number_prefix -> Text,
-        sequence -> BigInt,
-        purpose -> Text,
-        slot -> Nullable<Text>,
-        number_in_contract -> Integer,
-        currency -> Text,
-        period_start -> Day,
-        period_end -> Day,
-        is_partial_period -> Bool,
-        net_terms -> Text,
-        payment -> Json,
-        parent_document_id -> Nullable<Id>,
-        replaces_document_id -> Nullable<Id>,
-        created_at -> Ts,
-        lifecycle -> Text,
-        issue_date -> Nullable<Day>,
-        due_date -> Nullable<Day>,
-        total_minor -> Nullable<BigInt>,
-        paid_minor -> BigInt,
-        credits_minor -> BigInt,
-        paid_date -> Nullable<Day>,
-        voided_at -> Nullable<Ts>,
-        voided_on -> Nullable<Day>,
-        family_document_id -> Id,
-        discarded_content -> Nullable<Json>,
-        converted_tax -> Nullable<Json>,
-        used_minor -> BigInt,
-        amount_due_minor -> Nullable<BigInt>,
-        unapplied_minor -> Nullable<BigInt>,
-        updated_at -> Ts,
-        po_number -> Nullable<Text>,
-        notification_count -> BigInt,
-    }
     document_parts (document_id, customer_id, product_no) {
         document_id -> Id,
         customer_id -> Id,
@@ -676,6 +636,64 @@ tables! {
         attempts -> Json,
         created_at -> Ts,
         updated_at -> Ts,
+    }
+}
+
+/// Documents. The table has more columns than diesel accepts.
+pub(crate) mod documents {
+    use diesel::sql_types::{BigInt, Nullable, Text};
+
+    use crate::more_columns::more_columns;
+    use crate::sql_types::{Day, Json, Ts};
+
+    pub(crate) use self::most::documents::*;
+
+    mod most {
+        tables! {
+            documents (document_id, customer_id) {
+                document_id -> Id,
+                customer_id -> Id,
+                organization_id -> Id,
+                contract_id -> Id,
+                entity_ref -> Text,
+                kind -> Text,
+                number_prefix -> Text,
+                sequence -> BigInt,
+                purpose -> Text,
+                slot -> Nullable<Text>,
+                number_in_contract -> Integer,
+                currency -> Text,
+                period_start -> Day,
+                period_end -> Day,
+                is_partial_period -> Bool,
+                net_terms -> Text,
+                payment -> Json,
+                parent_document_id -> Nullable<Id>,
+                replaces_document_id -> Nullable<Id>,
+                created_at -> Ts,
+                lifecycle -> Text,
+                issue_date -> Nullable<Day>,
+                due_date -> Nullable<Day>,
+                total_minor -> Nullable<BigInt>,
+                paid_minor -> BigInt,
+                credits_minor -> BigInt,
+                paid_date -> Nullable<Day>,
+                family_document_id -> Id,
+                converted_tax -> Nullable<Json>,
+                used_minor -> BigInt,
+                updated_at -> Ts,
+                notification_count -> BigInt,
+            }
+        }
+    }
+
+    more_columns! {
+        voided_at -> Nullable<Ts>,
+        voided_on -> Nullable<Day>,
+        discarded_content -> Nullable<Json>,
+        amount_due_minor -> Nullable<BigInt>,
+        unapplied_minor -> Nullable<BigInt>,
+        po_number -> Nullable<Text>,
     }
 }
 
