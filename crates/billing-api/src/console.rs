@@ -95,11 +95,14 @@ impl ApiAnswer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Returns the JSON of the body, with all digits of numbers.
+    /// Returns the JSON of the body, with all digits of numbers; null if the response has no body.
     ///
     /// # Errors
     /// Returns an internal error if the body is no JSON.
     pub fn json(&self) -> Result<Value, Problem> {
+        if self.status == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
+        }
         serde_json::from_slice(&self.body).map_err(|_| Problem::internal())
     }
 }

@@ -287,6 +287,8 @@ where
 }
 
 impl<J: ToSchema> JsonResponse for Json<J> {
+    type Content = J;
+
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         <J as JsonResponse>::schema(schemas)
     }
@@ -295,6 +297,8 @@ impl<J: ToSchema> JsonResponse for Json<J> {
 macro_rules! arrays {
     ($($answer:ident),+) => {$(
         impl<J: ToSchema> JsonResponse for $answer<J> {
+            type Content = Vec<J>;
+
             fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
                 <List<J> as JsonResponse>::schema(schemas)
             }

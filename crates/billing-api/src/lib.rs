@@ -20,6 +20,7 @@ pub mod console;
 pub mod decimals;
 pub mod dto;
 pub mod job;
+pub mod json_view;
 pub mod logo;
 pub mod media_type;
 pub mod openapi;

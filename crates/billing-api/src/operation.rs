@@ -168,13 +168,26 @@ impl ResponseSpec {
     }
 }
 
+/// An operation of the table, with the type of its response.
+pub trait Described {
+    /// The response; `()` if it is never JSON.
+    type Response: JsonResponse;
+    /// The description.
+    const SPEC: &'static OperationSpec;
+}
+
 /// A type that is returned as JSON.
 pub trait JsonResponse {
+    /// The type that declares the fields of the JSON.
+    type Content;
+
     /// Returns the schema of the JSON.
     fn schema(schemas: &mut Schemas) -> RefOr<Schema>;
 }
 
 impl<T: ToSchema> JsonResponse for T {
+    type Content = T;
+
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         schemas.refer::<T>()
     }
@@ -184,6 +197,8 @@ impl<T: ToSchema> JsonResponse for T {
 pub struct List<T>(std::marker::PhantomData<T>);
 
 impl<T: ToSchema> JsonResponse for List<T> {
+    type Content = Vec<T>;
+
     fn schema(schemas: &mut Schemas) -> RefOr<Schema> {
         ArrayBuilder::new().items(schemas.refer::<T>()).into()
     }
@@ -193,6 +208,8 @@ impl<T: ToSchema> JsonResponse for List<T> {
 pub struct Free<const LIST: bool>;
 
 impl<const LIST: bool> JsonResponse for Free<LIST> {
+    type Content = serde_json::Value;
+
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
         let object = ObjectBuilder::new().schema_type(Type::Object);
         if LIST { ArrayBuilder::new().items(object).into() } else { object.into() }

@@ -75,7 +75,7 @@ use crate::dto::webhooks::{
 };
 use crate::job::{Each, Empty, Json, Operation, PageOf, UpdatedPageOf, Way};
 pub use crate::operation::{AuthRequirement, OperationSpec, VERSION, VERSIONED_BELOW};
-use crate::operation::{Flag, Free, HttpMethod, List, QuerySpec, RequestBodySpec, ResponseSpec};
+use crate::operation::{Described, Flag, Free, HttpMethod, List, QuerySpec, RequestBodySpec, ResponseSpec};
 use crate::problem::Problem;
 use crate::query::PageParams as _;
 use crate::query::audit::AuditParams;
@@ -185,6 +185,11 @@ macro_rules! described {
             conflicts: &[$($(stringify!($conflict)),+)?],
             refuses: &[$($(stringify!($refusal)),+)?],
                 };
+            }
+
+            impl Described for $operation {
+                type Response = or_unit!($($answer)?);
+                const SPEC: &'static OperationSpec = &Self::SPEC;
             }
 
             operation! {

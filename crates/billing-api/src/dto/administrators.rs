@@ -5,7 +5,7 @@ use billing_domain::access::{Administrator, Role};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::declare::{answer, body, fields};
+use super::declare::{answer, body, fields, response};
 use super::enums::RoleWord;
 use super::values::{Email, TimestampText};
 use super::wire::{AssignedRef, EmailText};
@@ -67,19 +67,21 @@ answer! {
     }
 }
 
-/// An administrator with a one-time password.
-#[derive(Serialize, ToSchema)]
-pub struct InvitationJson {
-    /// Reference of the administrator.
-    admin_ref: AssignedRef,
-    /// E-mail address.
-    email: EmailText,
-    /// Role.
-    role: RoleWord,
-    /// One-time password for setting the administrator's own password; not shown again.
-    password: String,
-    /// Expiry of the one-time password.
-    one_time_until: Option<TimestampText>,
+response! {
+    /// An administrator with a one-time password.
+    #[derive(Serialize, ToSchema)]
+    pub struct InvitationJson {
+        /// Reference of the administrator.
+        admin_ref: AssignedRef,
+        /// E-mail address.
+        email: EmailText,
+        /// Role.
+        role: RoleWord,
+        /// One-time password for setting the administrator's own password; not shown again.
+        password: String,
+        /// Expiry of the one-time password.
+        one_time_until: Option<TimestampText>,
+    }
 }
 
 impl From<&IssuedInvitation> for InvitationJson {

@@ -10,7 +10,7 @@ use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument, RunFai
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::declare::{answer, body, wire};
+use super::declare::{answer, body, response, wire};
 use super::enums::{DocumentKindWord, RunStateWord};
 use super::input::Node;
 use super::schemas::text;
@@ -109,29 +109,31 @@ answer! {
     }
 }
 
-/// A document that could not be issued, or a contract that could not be billed at all.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct FailedContractJson {
-    /// Contract reference.
-    contract_ref: AssignedRef,
-    /// Number of the contract.
-    #[schema(example = "C-1")]
-    contract_number: Option<String>,
-    /// Customer.
-    customer_ref: Option<NamedRef>,
-    /// Name of the customer.
-    customer_name: Option<LineText>,
-    /// First day of the document's own period; null if the whole contract failed.
-    period_start: Option<DateText>,
-    /// Last day of the document's own period; null if the whole contract failed.
-    period_end: Option<DateText>,
-    /// Document reference, if the document exists.
-    document_ref: Option<AssignedRef>,
-    /// Number of the document.
-    #[schema(example = "UB-INV-1")]
-    document_number: Option<String>,
-    /// Reason.
-    problem: BillingProblemJson,
+response! {
+    /// A document that could not be issued, or a contract that could not be billed at all.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct FailedContractJson {
+        /// Contract reference.
+        contract_ref: AssignedRef,
+        /// Number of the contract.
+        #[schema(example = "C-1")]
+        contract_number: Option<String>,
+        /// Customer.
+        customer_ref: Option<NamedRef>,
+        /// Name of the customer.
+        customer_name: Option<LineText>,
+        /// First day of the document's own period; null if the whole contract failed.
+        period_start: Option<DateText>,
+        /// Last day of the document's own period; null if the whole contract failed.
+        period_end: Option<DateText>,
+        /// Document reference, if the document exists.
+        document_ref: Option<AssignedRef>,
+        /// Number of the document.
+        #[schema(example = "UB-INV-1")]
+        document_number: Option<String>,
+        /// Reason.
+        problem: BillingProblemJson,
+    }
 }
 
 impl FailedContractJson {
@@ -163,14 +165,16 @@ impl FailedContractJson {
     }
 }
 
-/// The reason for a billing failure.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct BillingProblemJson {
-    /// Stable error code.
-    #[schema(example = "amount_out_of_range")]
-    code: String,
-    /// Human-readable explanation.
-    detail: String,
+response! {
+    /// The reason for a billing failure.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct BillingProblemJson {
+        /// Stable error code.
+        #[schema(example = "amount_out_of_range")]
+        code: String,
+        /// Human-readable explanation.
+        detail: String,
+    }
 }
 
 /// A run head, with the whole record if a single run was requested, and the names of its author, contracts and documents.

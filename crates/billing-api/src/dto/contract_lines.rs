@@ -49,7 +49,7 @@ impl Listed for RequestedLineItem {
 }
 
 /// Line items of a new product, which has no quantities to clear.
-pub(super) struct NewLineItems;
+pub struct NewLineItems;
 
 wire! {
     NewLineItems of Vec<RequestedLineItem>: new_line_items, |schemas| <Vec<RequestedLineItem> as Wire>::schema(schemas);
@@ -64,9 +64,10 @@ fn new_line_items(node: Node<'_>) -> Option<Vec<RequestedLineItem>> {
 }
 
 /// Quantities with first days; null clears them, and `None` means omitted.
-struct AgreedQuantities;
+pub struct AgreedQuantities;
 
 impl Field for AgreedQuantities {
+    type Form = Vec<QuantityStep>;
     type Value = Option<Quantities>;
     const PRESENCE: Presence = Presence::Nullable;
     const PRESENCE_IN_EDIT: Presence = Presence::Nullable;

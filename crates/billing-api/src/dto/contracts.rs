@@ -166,6 +166,7 @@ impl ContractEditBody {
 pub struct ProductsEdit;
 
 impl Field for ProductsEdit {
+    type Form = Vec<ProductPatch>;
     type Value = Option<Vec<ProductPatch>>;
     const PRESENCE: Presence = Presence::Optional;
     const PRESENCE_IN_EDIT: Presence = Presence::Optional;

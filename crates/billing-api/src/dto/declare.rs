@@ -20,10 +20,11 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::input::{self, Fields, Node};
 use super::schemas::{FieldSchema, Presence, Schemas, object_of};
+use crate::json_view::JsonView;
 
 pub(crate) use macros::{
-    answer, body, choice, declared, default_of, edit, fields, ignore_response_fields, name_of, object, params, part,
-    response_type, structure, value_of, wire,
+    accessors, answer, body, choice, declared, default_of, edit, fields, ignore_response_fields, name_of, object, params, part,
+    response, response_type, structure, value_of, view_of, wire,
 };
 pub use parts::{AnsweredPart, Declared, EditedPart, Flat, Part};
 
@@ -53,6 +54,8 @@ pub trait ResponseValue: Wire {
 
 /// A field of an object or a query.
 pub trait Field {
+    /// The form of its content.
+    type Form;
     /// The value that is read.
     type Value: Clone + Send + Sync + 'static;
     /// Whether the field is required.
@@ -74,6 +77,7 @@ pub trait Field {
 macro_rules! forms {
     ($($form:ty: $value:ty, $presence:ident, $in_edit:ident, |$fields:ident, $name:ident| $read:expr, $read_edit:expr;)+) => {$(
         impl<W: Wire> Field for $form {
+            type Form = W;
             type Value = $value;
             const PRESENCE: Presence = Presence::$presence;
             const PRESENCE_IN_EDIT: Presence = Presence::$in_edit;
@@ -398,6 +402,13 @@ pub trait SharedObject: Wire<Value = Self> + AnsweredFields + Clone {
 /// A shared object in a response.
 #[derive(Clone, Debug)]
 pub struct SharedObjectResponse<T>(T);
+
+impl<'v, T> JsonView<'v, SharedObjectResponse<T>> {
+    /// Returns the object.
+    pub const fn object(self) -> JsonView<'v, T> {
+        self.read_as()
+    }
+}
 
 impl<T: Clone> From<&T> for SharedObjectResponse<T> {
     fn from(value: &T) -> Self {

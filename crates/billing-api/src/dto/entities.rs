@@ -59,9 +59,10 @@ fields! {
 }
 
 /// Whether to make an entity the default; `None` if unspecified.
-struct DefaultFlag;
+pub struct DefaultFlag;
 
 impl Field for DefaultFlag {
+    type Form = bool;
     type Value = Option<bool>;
     const PRESENCE: Presence = Presence::Nullable;
     const PRESENCE_IN_EDIT: Presence = Presence::Nullable;

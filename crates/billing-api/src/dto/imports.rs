@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
-use super::declare::{Body, answer};
+use super::declare::{Body, answer, response};
 use super::enums::ImportStateWord;
 use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
@@ -32,51 +32,58 @@ impl Body for FileBody {
     }
 }
 
-/// The result or preview of an import.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ImportResultJson {
-    /// Import reference; null in a dry run.
-    import_ref: Option<AssignedRef>,
-    /// Whether nothing was stored.
-    dry_run: bool,
-    /// First line that the request asked to process; earlier lines are not counted.
-    #[schema(minimum = 1)]
-    from_line: u64,
-    /// Number of recorded events.
-    recorded: u64,
-    /// Number of events that were already recorded and are not recorded again.
-    already_there: u64,
-    /// Number of rejected lines.
-    refused: u64,
-    /// Number of recorded and already recorded events without `idempotency_key`. They are identified by file name and
-    /// line, and a file with another name would record them again.
-    known_by_line: u64,
-    /// First 1,000 rejected lines, in file order.
-    rejects: Vec<ImportRejectJson>,
-    /// First 1,000 documents that recorded events were assigned to, in order of occurrence.
-    documents: Vec<ImportedDocumentJson>,
-    /// Number of further documents.
-    more_documents: u64,
-    /// Columns of a CSV file with sample values, in a dry run; otherwise empty.
-    columns: Vec<ImportColumnJson>,
-    /// Reason why the import stopped before the end of the file, in the problem document `import_stopped`; null in a
-    /// success response.
-    stopped: Option<ImportStopJson>,
+/// A stable error code.
+type ErrorCode = &'static str;
+
+response! {
+    /// The result or preview of an import.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct ImportResultJson {
+        /// Import reference; null in a dry run.
+        import_ref: Option<AssignedRef>,
+        /// Whether nothing was stored.
+        dry_run: bool,
+        /// First line that the request asked to process; earlier lines are not counted.
+        #[schema(minimum = 1)]
+        from_line: u64,
+        /// Number of recorded events.
+        recorded: u64,
+        /// Number of events that were already recorded and are not recorded again.
+        already_there: u64,
+        /// Number of rejected lines.
+        refused: u64,
+        /// Number of recorded and already recorded events without `idempotency_key`. They are identified by file name and
+        /// line, and a file with another name would record them again.
+        known_by_line: u64,
+        /// First 1,000 rejected lines, in file order.
+        rejects: Vec<ImportRejectJson>,
+        /// First 1,000 documents that recorded events were assigned to, in order of occurrence.
+        documents: Vec<ImportedDocumentJson>,
+        /// Number of further documents.
+        more_documents: u64,
+        /// Columns of a CSV file with sample values, in a dry run; otherwise empty.
+        columns: Vec<ImportColumnJson>,
+        /// Reason why the import stopped before the end of the file, in the problem document `import_stopped`; null in a
+        /// success response.
+        stopped: Option<ImportStopJson>,
+    }
 }
 
-/// A rejected line.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ImportRejectJson {
-    /// Line number, or element number in a JSON array, starting at 1.
-    #[schema(minimum = 1)]
-    line: u64,
-    /// Stable error code.
-    #[schema(example = "validation_failed")]
-    code: &'static str,
-    /// Human-readable explanation.
-    detail: String,
-    /// Invalid fields; empty if the error does not concern fields.
-    errors: Vec<FieldProblem>,
+response! {
+    /// A rejected line.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct ImportRejectJson {
+        /// Line number, or element number in a JSON array, starting at 1.
+        #[schema(minimum = 1)]
+        line: u64,
+        /// Stable error code.
+        #[schema(example = "validation_failed")]
+        code: ErrorCode,
+        /// Human-readable explanation.
+        detail: String,
+        /// Invalid fields; empty if the error does not concern fields.
+        errors: Vec<FieldProblem>,
+    }
 }
 
 answer! {
@@ -119,18 +126,20 @@ answer! {
     }
 }
 
-/// The reason why an import stopped before the end of the file. Earlier lines are imported. To continue, send the file
-/// again, or send it with `from_line`.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ImportStopJson {
-    /// First line that was not imported.
-    #[schema(minimum = 1)]
-    line: u64,
-    /// Stable error code.
-    #[schema(example = "timed_out")]
-    code: &'static str,
-    /// Human-readable explanation.
-    detail: String,
+response! {
+    /// The reason why an import stopped before the end of the file. Earlier lines are imported. To continue, send the file
+    /// again, or send it with `from_line`.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct ImportStopJson {
+        /// First line that was not imported.
+        #[schema(minimum = 1)]
+        line: u64,
+        /// Stable error code.
+        #[schema(example = "timed_out")]
+        code: ErrorCode,
+        /// Human-readable explanation.
+        detail: String,
+    }
 }
 
 /// Collects the first rejected lines.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use super::declare::{answer, body, fields, wire};
+use super::declare::{answer, body, fields, response, wire};
 use super::enums::ScopeWord;
 use super::input::Node;
 use super::schemas::integer;
@@ -92,16 +92,18 @@ answer! {
     }
 }
 
-/// A new API key with its password, which is not shown again.
-#[derive(Serialize, ToSchema)]
-pub struct GeneratedKeyJson {
-    /// Key name, which is the log-in name of an API client.
-    #[schema(pattern = "^[A-Z0-9]{20}$")]
-    api_key: String,
-    /// Password of the key; not shown again.
-    password: String,
-    /// Reference of the API key.
-    api_key_ref: AssignedRef,
+response! {
+    /// A new API key with its password, which is not shown again.
+    #[derive(Serialize, ToSchema)]
+    pub struct GeneratedKeyJson {
+        /// Key name, which is the log-in name of an API client.
+        #[schema(pattern = "^[A-Z0-9]{20}$")]
+        api_key: String,
+        /// Password of the key; not shown again.
+        password: String,
+        /// Reference of the API key.
+        api_key_ref: AssignedRef,
+    }
 }
 
 impl From<&GeneratedKey> for GeneratedKeyJson {
@@ -114,22 +116,24 @@ impl From<&GeneratedKey> for GeneratedKeyJson {
     }
 }
 
-/// The successor of an API key with its password, which is not shown again.
-#[derive(Serialize, ToSchema)]
-pub struct RotatedKeyJson {
-    /// Key name of the successor.
-    #[schema(pattern = "^[A-Z0-9]{20}$")]
-    api_key: String,
-    /// Password of the successor; not shown again.
-    password: String,
-    /// Reference of the successor.
-    api_key_ref: AssignedRef,
-    /// Expiry time of the successor.
-    expires_at: Option<TimestampText>,
-    /// Reference of the rotated key.
-    rotated_ref: AssignedRef,
-    /// Expiry time of the rotated key.
-    rotated_expires_at: Option<TimestampText>,
+response! {
+    /// The successor of an API key with its password, which is not shown again.
+    #[derive(Serialize, ToSchema)]
+    pub struct RotatedKeyJson {
+        /// Key name of the successor.
+        #[schema(pattern = "^[A-Z0-9]{20}$")]
+        api_key: String,
+        /// Password of the successor; not shown again.
+        password: String,
+        /// Reference of the successor.
+        api_key_ref: AssignedRef,
+        /// Expiry time of the successor.
+        expires_at: Option<TimestampText>,
+        /// Reference of the rotated key.
+        rotated_ref: AssignedRef,
+        /// Expiry time of the rotated key.
+        rotated_expires_at: Option<TimestampText>,
+    }
 }
 
 impl From<&RotatedKey> for RotatedKeyJson {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::declare::{Fieldset as _, body};
+use super::declare::{Fieldset as _, body, response};
 use super::input;
 use super::values::{Password, TimestampText};
 use super::wire::{AssignedRef, EmailText};
@@ -98,15 +98,17 @@ impl LogInBody {
     }
 }
 
-/// An administrator's log-in. The response sets the session cookie.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AdminSessionJson {
-    /// Reference of the administrator.
-    admin_ref: AssignedRef,
-    /// E-mail address.
-    email: EmailText,
-    /// Latest end of the session.
-    expires_at: TimestampText,
+response! {
+    /// An administrator's log-in. The response sets the session cookie.
+    #[derive(Debug, Serialize, ToSchema)]
+    pub struct AdminSessionJson {
+        /// Reference of the administrator.
+        admin_ref: AssignedRef,
+        /// E-mail address.
+        email: EmailText,
+        /// Latest end of the session.
+        expires_at: TimestampText,
+    }
 }
 
 impl AdminSessionJson {

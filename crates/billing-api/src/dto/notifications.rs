@@ -30,8 +30,7 @@ answer! {
         /// 1,000,000; null for a moment after the notification is stored.
         position: Option<u64> = notification.position,
         /// Type.
-        #[serde(rename = "type")]
-        kind: NotificationTypeWord = notification.kind,
+        kind as "type": NotificationTypeWord = notification.kind,
         /// Time of the change.
         timestamp: TimestampText = notification.created_at,
         /// Subject: `document:`, `contract:` or `endpoint:` and a reference.

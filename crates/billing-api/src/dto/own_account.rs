@@ -6,7 +6,7 @@ use billing_domain::text::OneLine;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::declare::{answer, body};
+use super::declare::{answer, body, response};
 use super::enums::RoleWord;
 use super::values::{LineText, Password, TimestampText};
 use super::wire::{AssignedRef, EmailText};
@@ -100,17 +100,19 @@ answer! {
     }
 }
 
-/// A second factor that is not confirmed yet.
-#[derive(Serialize, ToSchema)]
-pub struct SecondFactorEnrollmentJson {
-    /// Secret in base32, for typing into an authenticator app.
-    #[schema(pattern = "^[A-Z2-7]{32}$")]
-    secret: String,
-    /// Secret as a URI, for a QR code.
-    #[schema(
-        example = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing"
-    )]
-    uri: String,
+response! {
+    /// A second factor that is not confirmed yet.
+    #[derive(Serialize, ToSchema)]
+    pub struct SecondFactorEnrollmentJson {
+        /// Secret in base32, for typing into an authenticator app.
+        #[schema(pattern = "^[A-Z2-7]{32}$")]
+        secret: String,
+        /// Secret as a URI, for a QR code.
+        #[schema(
+            example = "otpauth://totp/Usage%20Billing:a%40example.com?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Usage%20Billing"
+        )]
+        uri: String,
+    }
 }
 
 impl From<&SecondFactorEnrollment> for SecondFactorEnrollmentJson {
@@ -131,12 +133,14 @@ fn encoded(text: &str) -> String {
     text.bytes().map(byte).collect()
 }
 
-/// Single-use codes for logging in without the device.
-#[derive(Serialize, ToSchema)]
-pub struct RecoveryCodesJson {
-    /// Recovery codes; not shown again.
-    #[schema(min_items = 10, max_items = 10)]
-    recovery_codes: Vec<String>,
+response! {
+    /// Single-use codes for logging in without the device.
+    #[derive(Serialize, ToSchema)]
+    pub struct RecoveryCodesJson {
+        /// Recovery codes; not shown again.
+        #[schema(min_items = 10, max_items = 10)]
+        recovery_codes: Vec<String>,
+    }
 }
 
 impl From<&RecoveryCodes> for RecoveryCodesJson {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use super::declare::{Listed, Wire, answer, choice, object, wire};
+use super::declare::{Listed, Wire, accessors, answer, choice, object, wire};
 use super::values::AboveZero;
 use super::wire::ExactNumber;
 
@@ -110,6 +110,17 @@ pub enum PriceJson {
         fixed_amount: ExactNumber,
     },
 }
+
+accessors! { PriceJson {
+    model: String,
+    amount: ExactNumber,
+    unit_price: ExactNumber,
+    tiers: Vec<TierJson>,
+    package_size: ExactNumber,
+    package_price: ExactNumber,
+    rate: ExactNumber,
+    fixed_amount: ExactNumber,
+} }
 
 answer! {
     /// A price tier.

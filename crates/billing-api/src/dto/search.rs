@@ -29,8 +29,7 @@ answer! {
         /// Kind of the object.
         kind: FoundKindWord = found.kind,
         /// Reference of the object.
-        #[serde(rename = "ref")]
-        reference: String = reference.clone(),
+        reference as "ref": String = reference.clone(),
         /// Number, reference of a payment, or idempotency key by which an event was found.
         #[schema(example = "UB-INV-1")]
         number: Option<String> = found.number.clone(),

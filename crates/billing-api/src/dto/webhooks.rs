@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 
-use super::declare::{Body, Editable, RequestBody, answer, body, fields, repeated_ref, wire};
+use super::declare::{Body, Editable, RequestBody, answer, body, fields, repeated_ref, response, wire};
 use super::enums::{AttemptOutcomeWord, DeliveryStateWord, DisabledReasonWord, EndpointStateWord, NotificationTypeWord};
 use super::input::{self, Node};
 use super::schemas::{Schemas, integer, object_of, text};
@@ -258,27 +258,29 @@ answer! {
     }
 }
 
-/// A new webhook endpoint with its secret, which is not shown again.
-#[derive(Serialize, ToSchema)]
-pub struct CreatedWebhookEndpointJson {
-    /// Reference.
-    endpoint_ref: AssignedRef,
-    /// URL to which notifications are sent.
-    #[schema(example = "https://example.com/hooks")]
-    url: String,
-    /// Types of the notifications that the endpoint receives.
-    event_types: Vec<String>,
-    /// Customers whose notifications the endpoint receives; null for all notifications.
-    customer_refs: Option<Vec<NamedRef>>,
-    /// Whether notifications are sent.
-    enabled: bool,
-    /// Description for people.
-    description: Option<LineText>,
-    /// Secret that verifies the signatures of Standard Webhooks; not shown again.
-    #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
-    secret: String,
-    /// Time of creation.
-    created_at: TimestampText,
+response! {
+    /// A new webhook endpoint with its secret, which is not shown again.
+    #[derive(Serialize, ToSchema)]
+    pub struct CreatedWebhookEndpointJson {
+        /// Reference.
+        endpoint_ref: AssignedRef,
+        /// URL to which notifications are sent.
+        #[schema(example = "https://example.com/hooks")]
+        url: String,
+        /// Types of the notifications that the endpoint receives.
+        event_types: Vec<String>,
+        /// Customers whose notifications the endpoint receives; null for all notifications.
+        customer_refs: Option<Vec<NamedRef>>,
+        /// Whether notifications are sent.
+        enabled: bool,
+        /// Description for people.
+        description: Option<LineText>,
+        /// Secret that verifies the signatures of Standard Webhooks; not shown again.
+        #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
+        secret: String,
+        /// Time of creation.
+        created_at: TimestampText,
+    }
 }
 
 impl From<&CreatedEndpoint> for CreatedWebhookEndpointJson {
@@ -297,16 +299,18 @@ impl From<&CreatedEndpoint> for CreatedWebhookEndpointJson {
     }
 }
 
-/// A new secret of a webhook endpoint, which is not shown again.
-#[derive(Serialize, ToSchema)]
-pub struct RotatedSecretJson {
-    /// Reference of the endpoint.
-    endpoint_ref: AssignedRef,
-    /// New secret; not shown again.
-    #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
-    secret: String,
-    /// Time until which deliveries are also signed with the previous secret.
-    previous_expires_at: TimestampText,
+response! {
+    /// A new secret of a webhook endpoint, which is not shown again.
+    #[derive(Serialize, ToSchema)]
+    pub struct RotatedSecretJson {
+        /// Reference of the endpoint.
+        endpoint_ref: AssignedRef,
+        /// New secret; not shown again.
+        #[schema(pattern = "^whsec_[A-Za-z0-9+/]{43}=$")]
+        secret: String,
+        /// Time until which deliveries are also signed with the previous secret.
+        previous_expires_at: TimestampText,
+    }
 }
 
 impl From<&RotatedSecret> for RotatedSecretJson {
@@ -349,8 +353,7 @@ answer! {
         /// Position of the notification in the feed.
         position: u64 = delivery.position,
         /// Type of the notification.
-        #[serde(rename = "type")]
-        kind: NotificationTypeWord = listed.kind,
+        kind as "type": NotificationTypeWord = listed.kind,
         /// Subject of the notification.
         #[schema(example = "document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e")]
         subject: String = listed.subject.to_string(),

@@ -123,6 +123,8 @@ macro_rules! fields {
     ($type:ident { $(
         $(#[doc = $doc:literal])* $(@$kind:ident)? $field:ident $(as $name:literal)? : $of:ty $(= $default:expr)?
     ),* $(,)? } $(with { $($also:tt)* })?) => {
+        $crate::dto::declare::accessors! { @declared $type { $($(@$kind)? [$field] $(as $name)? : $of),* } }
+
         const _: () = {
             use $crate::dto::declare::made_with::*;
 
@@ -402,6 +404,78 @@ macro_rules! response_type {
 }
 pub(crate) use response_type;
 
+/// Declares the fields of an answer as methods of its views: `Type { name: Form }`. `Option` has the view of its content.
+macro_rules! accessors {
+    ($type:ty { $($field:ident $(as $name:literal)? : $form:ident $(<$of:ty>)?),* $(,)? }) => {
+        $crate::dto::declare::accessors! { @each $type { $([$field] [$($name)?] [$crate::dto::declare::view_of!($form [$($of)?])])* } }
+    };
+    (@each $type:ty { $([$field:ident] [$($name:literal)?] [$view:ty])* }) => {
+        #[allow(dead_code, reason = "not every field is read")]
+        impl<'v> $crate::json_view::JsonView<'v, $type> {
+            $(pub fn $field(self) -> $crate::json_view::JsonView<'v, $view> {
+                self.field($crate::dto::declare::name_of!($field [$($name)?]))
+            })*
+        }
+
+        #[allow(dead_code, reason = "not every field is named")]
+        impl $crate::json_view::FieldNames<$type> {
+            $(pub const fn $field() -> &'static str {
+                $crate::dto::declare::name_of!($field [$($name)?])
+            })*
+        }
+    };
+    (@fields $type:ty { $(
+        $(#[doc = $doc:literal])* $(@$kind:ident)? $field:ident $(. $below:ident)* $(as $name:literal)? : $of:ty $(= $default:expr)?
+    ),* $(,)? }) => {
+        $crate::dto::declare::accessors! { @declared $type { $($(@$kind)? [$field $(. $below)*] $(as $name)? : $of),* } }
+    };
+    // The fields of a `fields!` declaration. An inserted set of fields has the same JSON.
+    (@declared $type:ty { $(
+        $(@$kind:ident)? [$($path:tt)+] $(as $name:literal)? : $of:ty
+    ),* $(,)? }) => {$(
+        $crate::dto::declare::accessors! { @one $type [$($kind)?] [$($path)+] [$($name)?] [$of] }
+    )*};
+    (@one $type:ty [$($kind:ident)?] [$above:ident . $($below:tt)+] [$($name:literal)?] [$of:ty]) => {
+        $crate::dto::declare::accessors! { @one $type [$($kind)?] [$($below)+] [$($name)?] [$of] }
+    };
+    (@one $type:ty [flat] [$field:ident] [] [$of:ty]) => {
+        #[allow(dead_code, reason = "not every field is read")]
+        impl<'v> $crate::json_view::JsonView<'v, $type> {
+            pub fn $field(self) -> $crate::json_view::JsonView<'v, $of> {
+                self.read_as()
+            }
+        }
+    };
+    (@one $type:ty [] [$field:ident] [$($name:literal)?] [$of:ty]) => {
+        $crate::dto::declare::accessors! {
+            @each $type { [$field] [$($name)?] [<$of as $crate::dto::declare::Field>::Form] }
+        }
+    };
+}
+pub(crate) use accessors;
+
+/// Selects the content of a field.
+macro_rules! view_of {
+    (Option [$of:ty]) => { $of };
+    (Box [$of:ty]) => { $of };
+    ($form:ident [$of:ty]) => { $form<$of> };
+    ($form:ident []) => { $form };
+}
+pub(crate) use view_of;
+
+/// Declares a response that is built by hand, and its fields.
+macro_rules! response {
+    ($(#[$($about:tt)*])+ pub struct $name:ident { $(
+        $(#[$($of_field:tt)*])+ $vis:vis $field:ident: $form:ident $(<$of:ty>)?
+    ),* $(,)? }) => {
+        $(#[$($about)*])+
+        pub struct $name { $($(#[$($of_field)*])+ $vis $field: $form $(<$of>)?),* }
+
+        $crate::dto::declare::accessors! { $name { $($field: $form $(<$of>)?),* } }
+    };
+}
+pub(crate) use response;
+
 /// Declares a response. `answer! { /// Meaning. Name of Type { fields } }` uses the declared fields of the type. `answer!
 /// { /// Meaning. Name of value: Type { let … = …; fields } }` computes each field of a value: `name: Form = expression`.
 /// A field with `@omitted` is omitted if it has no value.
@@ -412,6 +486,7 @@ macro_rules! answer {
         pub struct $name($type);
 
         $crate::dto::declare::fields! { answer $type { $($fields)* } }
+        $crate::dto::declare::accessors! { @fields $name { $($fields)* } }
 
         const _: () = {
             use $crate::dto::declare::made_with::*;
@@ -445,7 +520,7 @@ macro_rules! answer {
     };
     ($(#[$($about:tt)*])+ $name:ident of $value:ident: $type:ty {
         $(let $given:pat = $from:expr;)*
-        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident: $form:ident $(<$of:ty>)? = $said:expr),* $(,)?
+        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident $(as $wire:tt)? : $form:ident $(<$of:ty>)? = $said:expr),* $(,)?
     }) => {
         #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
         $(#[$($about)*])+
@@ -453,8 +528,11 @@ macro_rules! answer {
             $(#[$($of_field)*])+
             // Never true: the condition only repeats the two attributes below for each marked field.
             $(#[cfg_attr(any(), $omitted)] #[serde(skip_serializing_if = "Option::is_none")] #[schema(nullable = false)])?
+            $(#[serde(rename = $wire)])?
             $field: $form $(<$of>)?
         ),* }
+
+        $crate::dto::declare::accessors! { $name { $($field $(as $wire)? : $form $(<$of>)?),* } }
 
         impl From<&$type> for $name {
             fn from($value: &$type) -> Self {
