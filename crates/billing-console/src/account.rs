@@ -4,8 +4,8 @@ use maud::{Markup, PreEscaped, html};
 use qrcode::{EcLevel, QrCode, render::svg};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::{href, instant, name, section, words};
+use billing_api::json_view::JsonView;
 
 /// API responses for the account page.
 #[derive(Clone, Debug)]
@@ -22,18 +22,18 @@ pub struct AccountAnswers {
 
 /// Renders the account page.
 pub fn account(answers: &AccountAnswers) -> Markup {
-    let at = JsonView(&answers.account);
+    let at = JsonView::of(&answers.account);
     html! {
         h1 { "Your account" }
         dl.facts {
-            div { dt { "E-mail address" } dd { (name(at.at("email"))) } }
-            div { dt { "Role" } dd { (words(&at.at("role").text())) } }
-            div { dt { "Organization" } dd { (name(at.at("organization"))) } }
-            div { dt { "Session expires" } dd { (instant(at.at("expires_at"))) } }
+            div { dt { "E-mail address" } dd { (name(at.at_path("email"))) } }
+            div { dt { "Role" } dd { (words(&at.at_path("role").to_text())) } }
+            div { dt { "Organization" } dd { (name(at.at_path("organization"))) } }
+            div { dt { "Session expires" } dd { (instant(at.at_path("expires_at"))) } }
         }
         (section("Password", &password(answers)))
         (section("Second factor", &second_factor(answers, at)))
-        (section("Sessions", &sessions(JsonView(&answers.sessions))))
+        (section("Sessions", &sessions(JsonView::of(&answers.sessions))))
     }
 }
 
@@ -91,10 +91,10 @@ pub fn confirmation(next: &str, wrong: Option<&str>) -> Markup {
 
 fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
     html! {
-        @if at.at("second_factor_since").is_there() {
+        @if at.at_path("second_factor_since").is_there() {
             p {
-                "Enabled since " (instant(at.at("second_factor_since"))) ". Recovery codes left: "
-                (at.at("recovery_codes_left").text()) "."
+                "Enabled since " (instant(at.at_path("second_factor_since"))) ". Recovery codes left: "
+                (at.at_path("recovery_codes_left").to_text()) "."
             }
             details open[answers.tried == "remove"] {
                 summary { "Remove second factor" }
@@ -112,7 +112,7 @@ fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
 }
 
 fn sessions(all: JsonView<'_>) -> Markup {
-    let has_others = all.items().count() > 1;
+    let has_others = all.elements().count() > 1;
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Sessions" {
             table {
@@ -120,16 +120,16 @@ fn sessions(all: JsonView<'_>) -> Markup {
                     th scope="col" { "Started" } th scope="col" { "Last active" } th scope="col" { "Expires" } th scope="col" { "Browser" }
                     th scope="col" { "Actions" }
                 } }
-                tbody { @for one in all.items() { tr {
-                    td { (instant(one.at("created_at"))) }
-                    td { (instant(one.at("last_seen_at"))) }
-                    td { (instant(one.at("expires_at"))) }
-                    td.agent { (one.at("user_agent").text()) }
+                tbody { @for one in all.elements() { tr {
+                    td { (instant(one.at_path("created_at"))) }
+                    td { (instant(one.at_path("last_seen_at"))) }
+                    td { (instant(one.at_path("expires_at"))) }
+                    td.agent { (one.at_path("user_agent").to_text()) }
                     td {
-                        @if one.at("is_current").is_true() {
+                        @if one.at_path("is_current").is_true() {
                             "Current session"
                         } @else {
-                            form method="post" action=(href(&["account", "sessions", "end", &one.at("session_ref").text()])) {
+                            form method="post" action=(href(&["account", "sessions", "end", &one.at_path("session_ref").to_text()])) {
                                 button.plain { "End session" }
                             }
                         }
@@ -199,7 +199,7 @@ pub fn recovery_codes(answer: &Value) -> Markup {
             " If you lose your device, log in with a recovery code instead of an authenticator code. Each code works once. Print \
               the codes or store them in a password manager."
         }
-        ul.codes { @for code in JsonView(answer).at("recovery_codes").items() { li { code { (code.text()) } } } }
+        ul.codes { @for code in JsonView::of(answer).at_path("recovery_codes").elements() { li { code { (code.to_text()) } } } }
         p { "Every log-in now requires a code." }
         p { a.button href=(href(&["account"])) { "I have saved the codes" } }
     }

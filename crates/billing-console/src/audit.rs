@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::{actor, grouped, href, isolated, link, words};
+use billing_api::json_view::JsonView;
 
 /// A kind of objects: the API's word, its name in a sentence, and the part of the console that shows the object by its
 /// reference.
@@ -85,14 +85,14 @@ const PERCENTAGES: [&str; 2] = ["discount", "tax"];
 
 /// Renders an entry as a sentence, such as "dana@example.com changed the price of API calls on C-28".
 pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
-    let (action, kind) = (entry.at("action").text(), entry.at("object_kind").text());
+    let (action, kind) = (entry.at_path("action").to_text(), entry.at_path("object_kind").to_text());
     let verb = VERBS.iter().find(|(of, on, _)| *of == action && (on.is_empty() || *on == kind));
     let verb = verb.map_or_else(|| words(&action).to_lowercase(), |(.., verb)| (*verb).to_owned());
     let fields = if matches!(action.as_str(), "EDIT" | "CHANGE_QUANTITY") { changed(entry) } else { Vec::new() };
     html! {
         b { (isolated(&actor(entry))) } " "
         @if action == "RUN" {
-            a href=(href(&["billing-runs", &entry.at("object_ref").text()])) { (verb) }
+            a href=(href(&["billing-runs", &entry.at_path("object_ref").to_text()])) { (verb) }
             (count(entry, "issued", " and issued ")) (count(entry, "voided", " and voided "))
         } @else {
             (verb)
@@ -103,8 +103,8 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
                 }
                 @if !others.is_empty() { " and " }
                 (isolated(last))
-                @if others.is_empty() && let Some(value) = new_value(entry.at("after")) { " to " (value) }
-                @if let Some(day) = planned_for(entry.at("after")) { " from " (day) }
+                @if others.is_empty() && let Some(value) = new_value(entry.at_path("after")) { " to " (value) }
+                @if let Some(day) = planned_for(entry.at_path("after")) { " from " (day) }
                 @if kind == "CONTRACT" { " on" } @else { " of" }
             }
             " " (object(entry, &kind))
@@ -114,26 +114,26 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
 
 /// Renders the number of documents of a billing run.
 fn count(entry: JsonView<'_>, field: &str, before: &str) -> Markup {
-    let number = entry.at("after").at_any(field).items().count();
+    let number = entry.at_path("after").named(field).elements().count();
     html! { @if number > 0 { (before) (number) @if number == 1 { " document" } @else { " documents" } } }
 }
 
 /// Renders the object by its name, with a link to its page if it exists.
 fn object(entry: JsonView<'_>, kind: &str) -> Markup {
-    let (reference, name) = (entry.at("object_ref").text(), entry.at("object_name"));
+    let (reference, name) = (entry.at_path("object_ref").to_text(), entry.at_path("object_name"));
     let (_, noun, part) = KINDS.iter().find(|(word, ..)| *word == kind).copied().unwrap_or((kind, "object", None));
     // A payment and an application are named by their document, a contract and a document by their number.
     let is_named_alone = ["CONTRACT", "DOCUMENT", "PAYMENT", "APPLICATION"].contains(&kind);
     // Of a deleted object, the entry has the name.
-    let known = entry.at("before").at_any("name");
+    let known = entry.at_path("before").named("name");
     let shown = match (name.is_there(), known.is_there()) {
-        (true, _) => name.text(),
-        (false, true) => known.text(),
+        (true, _) => name.to_text(),
+        (false, true) => known.to_text(),
         (false, false) if is_identifier(&reference) => String::new(),
         (false, false) => reference.clone(),
     };
     // Payments and applications are on the page of their document.
-    let of_change = |field: &str| [entry.at("after"), entry.at("before")].map(|side| side.at_any(field).text());
+    let of_change = |field: &str| [entry.at_path("after"), entry.at_path("before")].map(|side| side.named(field).to_text());
     let document = ["document_ref", "to_document_ref"].into_iter().flat_map(of_change).find(|reference| !reference.is_empty());
     let page = match part {
         Some(part) => name.is_there().then(|| href(&[part, &reference])),
@@ -159,7 +159,7 @@ pub(crate) fn is_identifier(text: &str) -> bool {
 fn changed(entry: JsonView<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for side in ["after", "before"] {
-        collect(entry.at(side), "", &mut found);
+        collect(entry.at_path(side), "", &mut found);
     }
     if found.len() > MAX_FIELDS {
         let more = found.len() - (MAX_FIELDS - 1);
@@ -173,26 +173,26 @@ fn changed(entry: JsonView<'_>) -> Vec<String> {
 fn new_value(after: JsonView<'_>) -> Option<String> {
     for (name, value) in after.fields() {
         if name == "products" || name == "line_items" {
-            return value.items().find_map(new_value);
+            return value.elements().find_map(new_value);
         }
     }
     let is_changed =
-        |(name, value): &(&str, JsonView<'_>)| is_element(after) && !NO_CHANGES.contains(name) && value.0.is_number();
+        |(name, value): &(&str, JsonView<'_>)| is_element(after) && !NO_CHANGES.contains(name) && value.json().is_number();
     let (name, value) = after.fields().find(is_changed)?;
-    Some(if PERCENTAGES.contains(&name) { format!("{} %", value.text()) } else { grouped(&value.text()) })
+    Some(if PERCENTAGES.contains(&name) { format!("{} %", value.to_text()) } else { grouped(&value.to_text()) })
 }
 
 /// Returns the first day of planned terms.
 fn planned_for(after: JsonView<'_>) -> Option<String> {
-    let planned = after.at_any("products").items().map(|product| product.at_any("effective_from"));
-    planned.filter(|day| day.is_there()).map(JsonView::text).min()
+    let planned = after.named("products").elements().map(|product| product.named("effective_from"));
+    planned.filter(|day| day.is_there()).map(JsonView::to_text).min()
 }
 
 fn collect(at: JsonView<'_>, of: &str, found: &mut Vec<String>) {
     let is_element = is_element(at);
     for (name, value) in at.fields() {
         if name == "products" || name == "line_items" {
-            for element in value.items() {
+            for element in value.elements() {
                 collect(element, &label(element), found);
             }
         } else if !(NO_CHANGES.contains(&name) && (is_element || name == "version")) {
@@ -207,18 +207,18 @@ fn collect(at: JsonView<'_>, of: &str, found: &mut Vec<String>) {
 
 /// Returns whether a value is a product or line item.
 fn is_element(at: JsonView<'_>) -> bool {
-    ["product_no", "line_item_id"].iter().any(|first| at.at_any(first).is_there())
+    ["product_no", "line_item_id"].iter().any(|first| at.named(first).is_there())
 }
 
 /// Returns the name of a product or line item.
 fn label(element: JsonView<'_>) -> String {
-    let names = ["name", "product_name", "line_item_id", "product_pricing_ref"].map(|field| element.at_any(field).text());
+    let names = ["name", "product_name", "line_item_id", "product_pricing_ref"].map(|field| element.named(field).to_text());
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Renders the values before and after a change, side by side.
 pub(crate) fn changes(entry: JsonView<'_>) -> Markup {
-    let (before, after) = (entry.at("before"), entry.at("after"));
+    let (before, after) = (entry.at_path("before"), entry.at_path("after"));
     let mut rows: Vec<(String, [String; 2])> = Vec::new();
     add_rows(before, "", 0, &mut rows);
     add_rows(after, "", 1, &mut rows);
@@ -242,22 +242,22 @@ pub(crate) fn changes(entry: JsonView<'_>) -> Markup {
 /// Adds the values below a value to the rows, each under the path of its field in words.
 fn add_rows(at: JsonView<'_>, path: &str, side: usize, rows: &mut Vec<(String, [String; 2])>) {
     let below = |name: &str| if path.is_empty() { words(name) } else { format!("{path} › {}", words(name).to_lowercase()) };
-    match at.0 {
+    match at.json() {
         Value::Null => {}
         Value::Object(_) => {
             let is_told = |name: &str| !(is_element(at) && NO_CHANGES.contains(&name));
             at.fields().filter(|(name, _)| is_told(name)).for_each(|(name, value)| add_rows(value, &below(name), side, rows));
         }
         Value::Array(elements) if elements.iter().any(Value::is_object) => {
-            for (place, element) in at.items().enumerate() {
+            for (place, element) in at.elements().enumerate() {
                 let label = label(element);
                 let label = if label.is_empty() { (place + 1).to_string() } else { label };
                 add_rows(element, &format!("{path} {label}"), side, rows);
             }
         }
-        Value::Array(_) => set(rows, path, side, &at.items().map(JsonView::text).collect::<Vec<_>>().join(", ")),
+        Value::Array(_) => set(rows, path, side, &at.elements().map(JsonView::to_text).collect::<Vec<_>>().join(", ")),
         Value::Bool(yes) => set(rows, path, side, if *yes { "yes" } else { "no" }),
-        Value::Number(_) | Value::String(_) => set(rows, path, side, &at.text()),
+        Value::Number(_) | Value::String(_) => set(rows, path, side, &at.to_text()),
     }
 }
 
@@ -289,7 +289,7 @@ mod tests {
 
     /// Returns the text of a sentence without its markup.
     fn text(entry: &Value) -> String {
-        let markup = sentence(JsonView(entry)).into_string();
+        let markup = sentence(JsonView::of(entry)).into_string();
         let mut text = String::new();
         let mut is_tag = false;
         for c in markup.chars() {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_sentence_has_no_identifier_and_links_to_the_object() {
-        let shown = |entry: &Value| sentence(JsonView(entry)).into_string();
+        let shown = |entry: &Value| sentence(JsonView::of(entry)).into_string();
         let page = shown(&entry("CANCEL", "CONTRACT", &json!("C-28"), &Value::Null, &Value::Null));
         assert!(page.contains(&format!("<a href=\"/console/contracts/{ID}\">C-28</a>")), "{page}");
         let gone = entry("DELETE", "WEBHOOK_ENDPOINT", &Value::Null, &Value::Null, &Value::Null);
@@ -368,10 +368,10 @@ mod tests {
     fn values_are_side_by_side_under_their_field() {
         let before = json!({"products": [{"line_item_id": "calls", "price": 1}], "email": "a"});
         let after = json!({"products": [{"line_item_id": "calls", "price": 2}]});
-        let page = changes(JsonView(&entry("EDIT", "CONTRACT", &Value::Null, &before, &after))).into_string();
+        let page = changes(JsonView::of(&entry("EDIT", "CONTRACT", &Value::Null, &before, &after))).into_string();
         assert!(page.contains("<td>Products calls › price</td><td>1</td><td>2</td>"), "{page}");
         assert!(page.contains("<td>Email</td><td>a</td><td></td>"), "{page}");
-        let nothing = changes(JsonView(&entry("LOG_IN", "ADMINISTRATOR", &Value::Null, &Value::Null, &Value::Null)));
+        let nothing = changes(JsonView::of(&entry("LOG_IN", "ADMINISTRATOR", &Value::Null, &Value::Null, &Value::Null)));
         assert_eq!(nothing.into_string(), "");
     }
 }

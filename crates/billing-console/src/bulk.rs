@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::effects::CONFIRMED;
-use crate::json_view::JsonView;
 use crate::list::Listing;
 use crate::parts::{href, link, money, words};
+use billing_api::json_view::JsonView;
 
 /// Id of the form to which the check boxes belong.
 const FORM: &str = "bulk";
@@ -34,9 +34,9 @@ impl Selection {
 
     /// Renders the check box of an element.
     pub(crate) fn check_box(&self, element: JsonView<'_>) -> Markup {
-        let label = format!("Select {}", element.at(self.name).text());
+        let label = format!("Select {}", element.at_path(self.name).to_text());
         html! {
-            input type="checkbox" form=(FORM) name=(Self::FIELD) value=(element.at(self.reference).text()) checked[self.is_all]
+            input type="checkbox" form=(FORM) name=(Self::FIELD) value=(element.at_path(self.reference).to_text()) checked[self.is_all]
                 aria-label=(label);
         }
     }
@@ -157,7 +157,7 @@ fn name([kind, number, reference]: &[String; 3]) -> Markup {
 }
 
 fn amount(amount: &str, currency: &str) -> Markup {
-    html! { @if !amount.is_empty() { (money(JsonView(&Value::from(amount)), currency)) } }
+    html! { @if !amount.is_empty() { (money(JsonView::of(&Value::from(amount)), currency)) } }
 }
 
 #[cfg(test)]
@@ -215,7 +215,7 @@ mod tests {
             toggled: "state=DRAFT".to_owned(),
         };
         let element = json!({"document_ref": "d", "document_number": "UB-1"});
-        let check_box = selected.check_box(JsonView(&element)).into_string();
+        let check_box = selected.check_box(JsonView::of(&element)).into_string();
         assert!(check_box.contains("form=\"bulk\"") && check_box.contains("aria-label=\"Select UB-1\""), "{check_box}");
         let shown = selection(&DOCUMENTS, &selected).into_string();
         assert!(shown.contains("id=\"bulk\"") && shown.contains("action=\"/console/bulk/documents\""), "{shown}");

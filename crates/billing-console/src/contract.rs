@@ -6,12 +6,12 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::document::title;
-use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, facts, href, link, money, name, number, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
+use billing_api::json_view::JsonView;
 
 /// Number of tiers that are visible without opening them.
 const TIERS_AT_ONCE: usize = 4;
@@ -40,40 +40,40 @@ pub struct ContractAnswers {
 impl ContractAnswers {
     /// Returns whether the contract can be changed by the small forms.
     fn is_open(&self) -> bool {
-        let state = JsonView(&self.contract).at("state");
+        let state = JsonView::of(&self.contract).at_path("state");
         self.may_change && ["PENDING", "ACTIVE"].iter().any(|open| state.is(open))
     }
 }
 
 /// Renders the page of a contract.
 pub fn contract(answers: &ContractAnswers) -> Markup {
-    let at = JsonView(&answers.contract);
-    let (customer_ref, customer_name) = (at.at("customer_ref").text(), at.at("customer_name").text());
+    let at = JsonView::of(&answers.contract);
+    let (customer_ref, customer_name) = (at.at_path("customer_ref").to_text(), at.at_path("customer_name").to_text());
     let customer = if customer_name.is_empty() { &customer_ref } else { &customer_name };
-    let reference = at.at("contract_ref").text();
+    let reference = at.at_path("contract_ref").to_text();
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
-        h1 { "Contract " (at.at("contract_number").text()) " " (state(at.at("state"))) }
+        h1 { "Contract " (at.at_path("contract_number").to_text()) " " (state(at.at_path("state"))) }
         (actions(at, &reference, answers))
         (facts(&[
             ("Customer", link(Some(href(&["customers", &customer_ref])), customer)),
-            ("Last day", day(at.at("effective_end_date"))),
-            ("Purchase order", html! { (name(at.at("po_number"))) }),
-            ("Version", html! { (at.at("version").text()) }),
+            ("Last day", day(at.at_path("effective_end_date"))),
+            ("Purchase order", html! { (name(at.at_path("po_number"))) }),
+            ("Version", html! { (at.at_path("version").to_text()) }),
         ]))
-        @for one in at.at("products").items() {
-            (section(&name(one.at("product_name")), &product(one, &reference, answers)))
+        @for one in at.at_path("products").elements() {
+            (section(&name(one.at_path("product_name")), &product(one, &reference, answers)))
         }
-        (section("Current documents", &invoices(JsonView(&answers.current), "No current documents.")))
-        (section("Upcoming documents", &invoices(JsonView(&answers.next), "No upcoming documents.")))
+        (section("Current documents", &invoices(JsonView::of(&answers.current), "No current documents.")))
+        (section("Upcoming documents", &invoices(JsonView::of(&answers.next), "No upcoming documents.")))
         (section("Documents", &html! {
-            @if JsonView(&answers.documents).items().next().is_some() {
-                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView(&answers.documents)))
+            @if JsonView::of(&answers.documents).elements().next().is_some() {
+                (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView::of(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "No documents yet." } }
         }))
-        (notifications(JsonView(&answers.notifications)))
+        (notifications(JsonView::of(&answers.notifications)))
         details { summary { "Reference" } code { (reference) } }
     }
 }
@@ -89,12 +89,12 @@ fn task(reference: &str, what: &str, target: Option<&str>) -> String {
 
 /// Renders the actions that the contract's state permits. Each action shows a preview first.
 fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
-    let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
+    let is_in = |states: &[&str]| states.iter().any(|state| at.at_path("state").is(state));
     let is_ended = is_in(&["CANCELLING", "CANCELLED"]);
     html! {
         div.actions {
             @if answers.is_open() {
-                @if at.at("products").items().flat_map(|product| product.at("line_items").items()).any(has_quantity) {
+                @if at.at_path("products").elements().flat_map(|product| product.at_path("line_items").elements()).any(has_quantity) {
                     a.button href=(task(reference, "seats", None)) { "Change seats" }
                 }
                 a.button href=(task(reference, "add", None)) { "Add product" }
@@ -113,14 +113,14 @@ fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Mark
 
 fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
     html! {
-        @if invoices.items().next().is_none() { p.muted { (none) } }
+        @if invoices.elements().next().is_none() { p.muted { (none) } }
         div.cards {
-            @for invoice in invoices.items() {
-                @let reference = invoice.at("document_ref").text();
+            @for invoice in invoices.elements() {
+                @let reference = invoice.at_path("document_ref").to_text();
                 div.card {
                     h2 { (link((!reference.is_empty()).then(|| href(&["documents", &reference])), &title(invoice))) }
-                    p { (money(invoice.at("total"), &invoice.at("currency").text())) }
-                    p.muted { (day(invoice.at("period_start"))) " – " (day(invoice.at("period_end"))) }
+                    p { (money(invoice.at_path("total"), &invoice.at_path("currency").to_text())) }
+                    p.muted { (day(invoice.at_path("period_start"))) " – " (day(invoice.at_path("period_end"))) }
                 }
             }
         }
@@ -129,21 +129,25 @@ fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
 
 /// Renders a product with the terms in force today, the planned terms, and links to the forms that change them.
 fn product(newest: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
-    let in_force = newest.at_any("in_force");
+    let in_force = newest.named("in_force");
     let current = if in_force.is_there() { in_force } else { newest };
-    let (currency, no) = (current.at("currency").text(), newest.at("product_no").text());
+    let (currency, no) = (current.at_path("currency").to_text(), newest.at_path("product_no").to_text());
     let can_change = answers.is_open() && !is_over(newest, &answers.today);
-    let others = JsonView(&answers.contract).at("products").items().filter(|product| !is_over(*product, &answers.today)).count();
+    let others = JsonView::of(&answers.contract)
+        .at_path("products")
+        .elements()
+        .filter(|product| !is_over(*product, &answers.today))
+        .count();
     let change = |what: &str, label: &str| html! { a href=(task(reference, what, Some(&no))) { (label) } };
     html! {
         (facts(&[
-            ("Term", html! { (day(current.at("billing_start_date"))) " – " (day(newest.at("billing_end_date"))) }),
-            ("Billing", html! { (cycle(current.at("billing_cycle"))) ", " (payment_time(&current.at("payment_time").text())) }),
-            ("Discount", percent(current.at("discount"))),
-            ("Minimum fee per period", money(current.at("minimum_fee"), &currency)),
+            ("Term", html! { (day(current.at_path("billing_start_date"))) " – " (day(newest.at_path("billing_end_date"))) }),
+            ("Billing", html! { (cycle(current.at_path("billing_cycle"))) ", " (payment_time(&current.at_path("payment_time").to_text())) }),
+            ("Discount", percent(current.at_path("discount"))),
+            ("Minimum fee per period", money(current.at_path("minimum_fee"), &currency)),
             ("Pricing", link(
-                Some(href(&["pricings", &current.at("product_pricing_ref").text()])),
-                &current.at("product_name").text(),
+                Some(href(&["pricings", &current.at_path("product_pricing_ref").to_text()])),
+                &current.at_path("product_name").to_text(),
             )),
         ]))
         @if can_change {
@@ -161,19 +165,19 @@ fn product(newest: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> 
 
 /// Returns whether the last day of a product is over.
 fn is_over(product: JsonView<'_>, today: &str) -> bool {
-    product.at("billing_end_date").text().as_str() < today
+    product.at_path("billing_end_date").to_text().as_str() < today
 }
 
 /// Renders the line items with their prices and quantities. `change` has the references of the contract and the product if the
 /// line items can change.
 fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option<(&str, &str)>) -> Markup {
     // The quantity of a product that has not begun is the quantity of its first day.
-    let first = product.at("billing_start_date").text();
+    let first = product.at_path("billing_start_date").to_text();
     let date = if first.as_str() > today { first.as_str() } else { today };
     let link_to = |what: &str, label: &str, item: JsonView<'_>| {
         html! {
             @if let Some((reference, no)) = change {
-                a href=(task(reference, what, Some(&format!("{no}/{}", item.at("line_item_id").text())))) { (label) }
+                a href=(task(reference, what, Some(&format!("{no}/{}", item.at_path("line_item_id").to_text())))) { (label) }
             }
         }
     };
@@ -182,10 +186,10 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
             table {
                 thead { tr { th scope="col" { "Line item" } th scope="col" { "Price" } th scope="col" { "Quantity" } } }
                 tbody {
-                    @for item in product.at("line_items").items() {
+                    @for item in product.at_path("line_items").elements() {
                         tr {
-                            th scope="row" { (name(item.at("name"))) }
-                            td { (price(item.at("price"), currency)) div.links { (link_to("price", "Change price", item)) } }
+                            th scope="row" { (name(item.at_path("name"))) }
+                            td { (price(item.at_path("price"), currency)) div.links { (link_to("price", "Change price", item)) } }
                             td {
                                 @if is_fixed(item) {
                                     (quantities(item, date))
@@ -202,26 +206,26 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
 
 /// Returns whether a line item of a contract has an agreed quantity. Other line items are priced by usage.
 pub fn is_fixed(item: JsonView<'_>) -> bool {
-    !item.at_any("included_quantity").is_there()
+    !item.named("included_quantity").is_there()
 }
 
 /// Returns whether a line item of a contract is billed by a quantity: a fee with one flat amount and no agreed quantity is not.
 pub fn has_quantity(item: JsonView<'_>) -> bool {
-    is_fixed(item) && (item.at_any("quantities").items().next().is_some() || !item.at("price.model").is("FLAT"))
+    is_fixed(item) && (item.named("quantities").elements().next().is_some() || !item.at_path("price.model").is("FLAT"))
 }
 
 /// Returns the agreed quantity of a fixed line item on a day. Without an agreed quantity, it is 1.
 pub fn quantity_on(item: JsonView<'_>, date: &str) -> String {
-    let begun = item.at_any("quantities").items().filter(|step| step.at("from").text().as_str() <= date);
-    begun.last().map_or_else(|| "1".to_owned(), |step| step.at("quantity").text())
+    let begun = item.named("quantities").elements().filter(|step| step.at_path("from").to_text().as_str() <= date);
+    begun.last().map_or_else(|| "1".to_owned(), |step| step.at_path("quantity").to_text())
 }
 
 /// Renders the quantity on a day and the later quantities.
 fn quantities(item: JsonView<'_>, date: &str) -> Markup {
-    let later = item.at_any("quantities").items().filter(|step| step.at("from").text().as_str() > date);
+    let later = item.named("quantities").elements().filter(|step| step.at_path("from").to_text().as_str() > date);
     html! {
-        (number(JsonView(&Value::from(quantity_on(item, date)))))
-        @for step in later { div.muted { (number(step.at("quantity"))) " from " (day(step.at("from"))) } }
+        (number(JsonView::of(&Value::from(quantity_on(item, date)))))
+        @for step in later { div.muted { (number(step.at_path("quantity"))) " from " (day(step.at_path("from"))) } }
     }
 }
 
@@ -229,26 +233,26 @@ fn quantities(item: JsonView<'_>, date: &str) -> Markup {
 fn usage_terms(item: JsonView<'_>, currency: &str) -> Markup {
     html! {
         "By usage"
-        @if item.at_any("included_quantity").is_amount() { div.muted { "Included: " (number(item.at_any("included_quantity"))) } }
-        @if item.at_any("prepaid_quantity").is_there() { div.muted { "Prepaid: " (number(item.at_any("prepaid_quantity"))) } }
-        @if item.at_any("minimum_amount").is_there() { div.muted { "At least " (money(item.at_any("minimum_amount"), currency)) } }
-        @if item.at_any("maximum_amount").is_there() { div.muted { "At most " (money(item.at_any("maximum_amount"), currency)) } }
+        @if item.named("included_quantity").is_amount() { div.muted { "Included: " (number(item.named("included_quantity"))) } }
+        @if item.named("prepaid_quantity").is_there() { div.muted { "Prepaid: " (number(item.named("prepaid_quantity"))) } }
+        @if item.named("minimum_amount").is_there() { div.muted { "At least " (money(item.named("minimum_amount"), currency)) } }
+        @if item.named("maximum_amount").is_there() { div.muted { "At most " (money(item.named("maximum_amount"), currency)) } }
     }
 }
 
 /// Renders a price in words.
 pub fn price(price: JsonView<'_>, currency: &str) -> Markup {
-    let amount = |field: &str| money(price.at_any(field), currency);
-    let tiers: Vec<JsonView<'_>> = price.at_any("tiers").items().collect();
-    let is_volume = price.at("model").is("VOLUME");
+    let amount = |field: &str| money(price.named(field), currency);
+    let tiers: Vec<JsonView<'_>> = price.named("tiers").elements().collect();
+    let is_volume = price.at_path("model").is("VOLUME");
     html! {
-        @match price.at("model").text().as_str() {
+        @match price.at_path("model").to_text().as_str() {
             "FLAT" => { (amount("amount")) " each per period" },
             "PER_UNIT" => { (amount("unit_price")) " per unit" },
-            "PACKAGE" => { (amount("package_price")) " per " (number(price.at_any("package_size"))) " units" },
+            "PACKAGE" => { (amount("package_price")) " per " (number(price.named("package_size"))) " units" },
             "PERCENTAGE" => {
-                (percent(price.at_any("rate"))) " of the amount"
-                @if price.at_any("fixed_amount").is_amount() { ", and " (amount("fixed_amount")) " per event" }
+                (percent(price.named("rate"))) " of the amount"
+                @if price.named("fixed_amount").is_amount() { ", and " (amount("fixed_amount")) " per event" }
             },
             _ => details.tiers open[tiers.len() <= TIERS_AT_ONCE] {
                 summary { @if is_volume { "By total quantity" } @else { "Per unit of each tier" } }
@@ -260,9 +264,9 @@ pub fn price(price: JsonView<'_>, currency: &str) -> Markup {
 
 fn tier_price(tier: JsonView<'_>, currency: &str) -> Markup {
     html! {
-        @if tier.at("up_to").is_there() { "Up to " (number(tier.at("up_to"))) } @else { "Above" }
-        ": " (money(tier.at("unit_price"), currency))
-        @if tier.at("flat_amount").is_amount() { " and " (money(tier.at("flat_amount"), currency)) }
+        @if tier.at_path("up_to").is_there() { "Up to " (number(tier.at_path("up_to"))) } @else { "Above" }
+        ": " (money(tier.at_path("unit_price"), currency))
+        @if tier.at_path("flat_amount").is_amount() { " and " (money(tier.at_path("flat_amount"), currency)) }
     }
 }
 
@@ -272,7 +276,7 @@ fn percent(rate: JsonView<'_>) -> Markup {
 
 /// Describes a billing interval.
 fn cycle(cycle: JsonView<'_>) -> String {
-    let (unit, count) = (cycle.at("unit").text(), cycle.at("cycle").text());
+    let (unit, count) = (cycle.at_path("unit").to_text(), cycle.at_path("cycle").to_text());
     let each = match unit.as_str() {
         "MONTHLY" => "month",
         "QUARTERLY" => "quarter",
@@ -294,29 +298,29 @@ fn payment_time(word: &str) -> String {
 
 /// Renders the differences between the terms in force and the planned terms.
 fn planned(current: JsonView<'_>, newest: JsonView<'_>, currency: &str) -> Markup {
-    let from = newest.at_any("effective_from");
-    if !newest.at_any("in_force").is_there() || !from.is_there() {
+    let from = newest.named("effective_from");
+    if !newest.named("in_force").is_there() || !from.is_there() {
         return html! {};
     }
     let price_of = |product: JsonView<'_>, id: &str| {
-        let found = product.at("line_items").items().find(|item| item.at("line_item_id").is(id));
-        found.map_or_else(|| html! { "–" }, |item| price(item.at("price"), currency))
+        let found = product.at_path("line_items").elements().find(|item| item.at_path("line_item_id").is(id));
+        found.map_or_else(|| html! { "–" }, |item| price(item.at_path("price"), currency))
     };
-    let is_new = |id: &str| newest.at("line_items").items().any(|item| item.at("line_item_id").is(id));
+    let is_new = |id: &str| newest.at_path("line_items").elements().any(|item| item.at_path("line_item_id").is(id));
     let mut differences: Vec<(String, Markup, Markup)> = Vec::new();
-    if current.at("discount").0 != newest.at("discount").0 {
-        differences.push(("Discount".to_owned(), percent(current.at("discount")), percent(newest.at("discount"))));
+    if current.at_path("discount").json() != newest.at_path("discount").json() {
+        differences.push(("Discount".to_owned(), percent(current.at_path("discount")), percent(newest.at_path("discount"))));
     }
-    if current.at("minimum_fee").0 != newest.at("minimum_fee").0 {
-        let fee = |product: JsonView<'_>| money(product.at("minimum_fee"), currency);
+    if current.at_path("minimum_fee").json() != newest.at_path("minimum_fee").json() {
+        let fee = |product: JsonView<'_>| money(product.at_path("minimum_fee"), currency);
         differences.push(("Minimum fee per period".to_owned(), fee(current), fee(newest)));
     }
-    let gone = current.at("line_items").items().filter(|item| !is_new(&item.at("line_item_id").text()));
-    for item in newest.at("line_items").items().chain(gone) {
-        let id = item.at("line_item_id").text();
+    let gone = current.at_path("line_items").elements().filter(|item| !is_new(&item.at_path("line_item_id").to_text()));
+    for item in newest.at_path("line_items").elements().chain(gone) {
+        let id = item.at_path("line_item_id").to_text();
         let (before, after) = (price_of(current, &id), price_of(newest, &id));
         if before.0 != after.0 {
-            differences.push((item.at("name").text(), before, after));
+            differences.push((item.at_path("name").to_text(), before, after));
         }
     }
     html! {
@@ -415,7 +419,7 @@ mod tests {
     fn the_quantity_of_a_day_is_that_of_the_last_step_before_it() {
         let item = json!({"quantities": [{"from": "2026-01-01", "quantity": 10}, {"from": "2026-07-01", "quantity": 12.5}]});
         for (date, quantity) in [("2025-12-31", "1"), ("2026-01-01", "10"), ("2026-06-30", "10"), ("2026-07-01", "12.5")] {
-            assert_eq!(quantity_on(JsonView(&item), date), quantity, "{date}");
+            assert_eq!(quantity_on(JsonView::of(&item), date), quantity, "{date}");
         }
     }
 }

@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
 use crate::parts::{changes, day, grouped, href, money, name, query, section, words};
 use crate::thing::fields;
+use billing_api::json_view::JsonView;
 
 /// Maximum number of entries on the page of a statement, which keeps the page below 100 KB. The files have all entries.
 const MAX_ENTRIES: usize = 120;
@@ -38,20 +38,20 @@ pub struct CustomerAnswers {
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract } = answers;
-    let at = JsonView(customer);
-    let reference = at.at("customer_ref").text();
+    let at = JsonView::of(customer);
+    let reference = at.at_path("customer_ref").to_text();
     let of_customer = query(&[("customer_ref", &reference)]);
     html! {
-        h1 { (name(at.at("name"))) }
+        h1 { (name(at.at_path("name"))) }
         div.actions {
             @if *may_contract { a.button href={ (href(&["new", "contracts"])) "?" (of_customer) } { "New contract" } }
             a.button.plain href=(statement_page(&reference)) { "Statement" }
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
-        (section("Balance", &balances(JsonView(balance))))
-        (some_of(&CONTRACTS, CONTRACTS_OF, JsonView(contracts), &of_customer))
-        (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView(documents), &of_customer))
-        (some_of(&PAYMENTS, PAYMENTS_OF, JsonView(payments), &of_customer))
+        (section("Balance", &balances(JsonView::of(balance))))
+        (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
+        (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
+        (some_of(&PAYMENTS, PAYMENTS_OF, JsonView::of(payments), &of_customer))
         (section("Usage in the last 30 days", &html! {
             (usage)
             p {
@@ -59,7 +59,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
                 a href={ (href(&["events"])) "?" (of_customer) } { "Usage events" }
             }
         }))
-        @if e_invoice.is_array() { (section("E-invoices", &missing_terms(JsonView(e_invoice)))) }
+        @if e_invoice.is_array() { (section("E-invoices", &missing_terms(JsonView::of(e_invoice)))) }
         (section("Details", &html! { (fields(at)) p { (changes("CUSTOMER", &reference)) } }))
     }
 }
@@ -70,7 +70,7 @@ fn some_of(listing: &Listing, columns: &[&str], elements: JsonView<'_>, of_custo
     section(
         listing.title,
         &html! {
-            @if elements.items().next().is_none() { p.muted { "No " (name) "." } } @else {
+            @if elements.elements().next().is_none() { p.muted { "No " (name) "." } } @else {
                 (table(listing.title, &listing.some(columns), elements))
                 p { a href={ (href(&[listing.part])) "?" (of_customer) } { "All " (name) } }
             }
@@ -81,12 +81,12 @@ fn some_of(listing: &Listing, columns: &[&str], elements: JsonView<'_>, of_custo
 /// Renders the terms that e-invoices for the customer would lack.
 fn missing_terms(missing: JsonView<'_>) -> Markup {
     html! {
-        @if missing.items().next().is_none() {
+        @if missing.elements().next().is_none() {
             p { "Ready: the data of the customer and the entity suffices for e-invoices." }
         } @else {
             p { "Documents would lack these terms, unless their contract states them:" }
-            ul { @for term in missing.items() {
-                li { code { (term.at("pointer").text()) } " " span.muted { (name(term.at("detail"))) } }
+            ul { @for term in missing.elements() {
+                li { code { (term.at_path("pointer").to_text()) } " " span.muted { (name(term.at_path("detail"))) } }
             } }
         }
     }
@@ -94,15 +94,15 @@ fn missing_terms(missing: JsonView<'_>) -> Markup {
 
 fn balances(balance: JsonView<'_>) -> Markup {
     html! {
-        @if balance.items().next().is_none() { p.muted { "No issued documents yet." } }
+        @if balance.elements().next().is_none() { p.muted { "No issued documents yet." } }
         div.cards {
-            @for account in balance.items() {
-                @let currency = account.at("currency").text();
+            @for account in balance.elements() {
+                @let currency = account.at_path("currency").to_text();
                 div.card {
                     h3 { "Amount due" }
-                    p { (money(account.at("due"), &currency)) }
-                    p.muted { "Overdue: " (money(account.at("overdue"), &currency)) }
-                    p.muted { "Unapplied: " (money(account.at("unapplied"), &currency)) }
+                    p { (money(account.at_path("due"), &currency)) }
+                    p.muted { "Overdue: " (money(account.at_path("overdue"), &currency)) }
+                    p.muted { "Unapplied: " (money(account.at_path("unapplied"), &currency)) }
                 }
             }
         }
@@ -129,28 +129,28 @@ pub struct StatementAnswers {
 
 /// Renders the account statement of a customer.
 pub fn statement(answers: &StatementAnswers) -> Markup {
-    let (customer, accounts) = (JsonView(&answers.customer), JsonView(&answers.accounts));
+    let (customer, accounts) = (JsonView::of(&answers.customer), JsonView::of(&answers.accounts));
     let day_field = |label: &str, name: &str, value: &str| {
         html! { label { (label) input type="date" name=(name) value=(value) required; } }
     };
     html! {
-        h1 { "Statement for " (name(customer.at("name"))) }
-        form.filters method="get" action=(statement_page(&customer.at("customer_ref").text())) {
+        h1 { "Statement for " (name(customer.at_path("name"))) }
+        form.filters method="get" action=(statement_page(&customer.at_path("customer_ref").to_text())) {
             (day_field("First day", "from", &answers.days.0))
             (day_field("Last day", "to", &answers.days.1))
             button { "Show" }
         }
         p.links { @for (label, address) in &answers.files { a href=(address) { (label) } } }
-        @if accounts.items().next().is_none() { p.muted { "No issued documents or payments." } }
-        @let most = (MAX_ENTRIES / accounts.items().count().max(1)).max(1);
-        @for account in accounts.items() { (entries(account, most)) }
+        @if accounts.elements().next().is_none() { p.muted { "No issued documents or payments." } }
+        @let most = (MAX_ENTRIES / accounts.elements().count().max(1)).max(1);
+        @for account in accounts.elements() { (entries(account, most)) }
     }
 }
 
 /// Renders the last entries of an account's statement, with the balance before the first entry and after the last.
 fn entries(account: JsonView<'_>, most: usize) -> Markup {
-    let (currency, entity) = (account.at("currency").text(), account.at("entity_ref").text());
-    let all: Vec<JsonView<'_>> = account.at("entries").items().collect();
+    let (currency, entity) = (account.at_path("currency").to_text(), account.at_path("entity_ref").to_text());
+    let all: Vec<JsonView<'_>> = account.at_path("entries").elements().collect();
     let omitted = all.len().saturating_sub(most);
     let name = format!("{currency}, entity {entity}");
     let balance = |label: &str, amount: JsonView<'_>| {
@@ -172,16 +172,16 @@ fn entries(account: JsonView<'_>, most: usize) -> Markup {
                         th.amount scope="col" { "Balance" }
                     } }
                     tbody {
-                        (balance("Opening balance", account.at("opening_balance")))
+                        (balance("Opening balance", account.at_path("opening_balance")))
                         @for entry in all.iter().skip(omitted) { tr {
-                            td { (day(entry.at("date"))) }
-                            td { (words(&entry.at("kind").text())) }
-                            @let document = href(&["documents", &entry.at("document_ref").text()]);
-                            td { a href=(document) { (entry.at("document_number").text()) } }
-                            td.amount { (money(entry.at("amount"), &currency)) }
-                            td.amount { (money(entry.at("balance"), &currency)) }
+                            td { (day(entry.at_path("date"))) }
+                            td { (words(&entry.at_path("kind").to_text())) }
+                            @let document = href(&["documents", &entry.at_path("document_ref").to_text()]);
+                            td { a href=(document) { (entry.at_path("document_number").to_text()) } }
+                            td.amount { (money(entry.at_path("amount"), &currency)) }
+                            td.amount { (money(entry.at_path("balance"), &currency)) }
                         } }
-                        (balance("Closing balance", account.at("closing_balance")))
+                        (balance("Closing balance", account.at_path("closing_balance")))
                     }
                 }
             }

@@ -4,12 +4,12 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::{
     address, changes, day, facts, grouped, href, instant, isolated, link, money, name, number, section, state, words,
 };
 use crate::units::unit_of;
 use crate::webhooks::notifications;
+use billing_api::json_view::JsonView;
 
 /// API responses for the page of a document.
 #[derive(Clone, Debug, Default)]
@@ -32,19 +32,19 @@ pub struct DocumentAnswers {
 
 /// Renders the page of a document.
 pub fn document(answers: &DocumentAnswers) -> Markup {
-    let at = JsonView(&answers.document);
-    let missing: Vec<String> = at.at("missing").items().map(JsonView::text).collect();
+    let at = JsonView::of(&answers.document);
+    let missing: Vec<String> = at.at_path("missing").elements().map(JsonView::to_text).collect();
     html! {
-        h1 { (title(at)) " " (state(at.at("state"))) @if at.at("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
+        h1 { (title(at)) " " (state(at.at_path("state"))) @if at.at_path("overdue").is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
         @if answers.may_change { (actions(answers)) }
         (sheet(at))
         (family(at))
-        (settlement(at, JsonView(&answers.payments), answers.may_change))
-        (notifications(JsonView(&answers.notifications)))
-        p { (changes("DOCUMENT", &at.at("document_ref").text())) }
-        @if at.at("missing_glyphs").is_there() {
+        (settlement(at, JsonView::of(&answers.payments), answers.may_change))
+        (notifications(JsonView::of(&answers.notifications)))
+        p { (changes("DOCUMENT", &at.at_path("document_ref").to_text())) }
+        @if at.at_path("missing_glyphs").is_there() {
             p.muted {
-                "No font of the server has these characters, so the PDF shows boxes instead: " (name(at.at("missing_glyphs")))
+                "No font of the server has these characters, so the PDF shows boxes instead: " (name(at.at_path("missing_glyphs")))
                 ". The operator of the server can add a font."
             }
         }
@@ -63,69 +63,70 @@ pub(crate) fn sheet(at: JsonView<'_>) -> Markup {
             (head(at))
             (lines(at))
             (totals(at))
-            @if at.at("note").is_there() { p { (name(at.at("note"))) } }
-            @for note in at.at("legal_notes").items() { p.muted { (note.at("text").text()) } }
+            @if at.at_path("note").is_there() { p { (name(at.at_path("note"))) } }
+            @for note in at.at_path("legal_notes").elements() { p.muted { (note.at_path("text").to_text()) } }
         }
     }
 }
 
 /// Returns the document's kind and number.
 pub(crate) fn title(at: JsonView<'_>) -> String {
-    let kind = words(&at.at("kind").text());
-    let number = at.at("document_number").text();
+    let kind = words(&at.at_path("kind").to_text());
+    let number = at.at_path("document_number").to_text();
     if number.is_empty() { format!("{kind}, not created yet") } else { format!("{kind} {number}") }
 }
 
 fn head(at: JsonView<'_>) -> Markup {
-    let (customer, entity) = (at.at("customer"), at.at("entity"));
+    let (customer, entity) = (at.at_path("customer"), at.at_path("entity"));
     html! {
         div.parties {
             (party("From", "entities", entity, "entity"))
             (party("To", "customers", customer, "customer"))
             (facts(&[
                 ("Contract", link(
-                    Some(href(&["contracts", &at.at("contract_ref").text()])),
-                    &at.at("contract_number").text(),
+                    Some(href(&["contracts", &at.at_path("contract_ref").to_text()])),
+                    &at.at_path("contract_number").to_text(),
                 )),
-                ("Period", html! { (day(at.at("period_start"))) " – " (day(at.at("period_end"))) }),
-                ("Issued", day(at.at("issue_date"))),
-                ("Due", day(at.at("due_date"))),
-                ("Purchase order", html! { (name(at.at("po_number"))) }),
-                ("Created", instant(at.at("created_at"))),
+                ("Period", html! { (day(at.at_path("period_start"))) " – " (day(at.at_path("period_end"))) }),
+                ("Issued", day(at.at_path("issue_date"))),
+                ("Due", day(at.at_path("due_date"))),
+                ("Purchase order", html! { (name(at.at_path("po_number"))) }),
+                ("Created", instant(at.at_path("created_at"))),
             ]))
         }
     }
 }
 
 fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
-    let (name, legal) = (party.at(&format!("{field}_name")).text(), party.at(&format!("{field}_legal_name")).text());
+    let (name, legal) =
+        (party.at_path(&format!("{field}_name")).to_text(), party.at_path(&format!("{field}_legal_name")).to_text());
     html! {
         div {
             span.muted { (role) }
-            div { strong { (link(Some(href(&[part, &party.at(&format!("{field}_ref")).text()])), &name)) } }
+            div { strong { (link(Some(href(&[part, &party.at_path(&format!("{field}_ref")).to_text()])), &name)) } }
             @if !legal.is_empty() { div { (isolated(&legal)) } }
-            (address(party.at("address")))
-            @if party.at("vat_id").is_there() { div { "VAT ID " (party.at("vat_id").text()) } }
+            (address(party.at_path("address")))
+            @if party.at_path("vat_id").is_there() { div { "VAT ID " (party.at_path("vat_id").to_text()) } }
         }
     }
 }
 
 pub(crate) fn lines(at: JsonView<'_>) -> Markup {
-    let currency = at.at("currency").text();
+    let currency = at.at_path("currency").to_text();
     // The totals of the document have the sums of its only product.
-    let has_several = at.at("products").items().nth(1).is_some();
+    let has_several = at.at_path("products").elements().nth(1).is_some();
     html! {
-        @for product in at.at("products").items() {
-            h2 { (name(product.at("product_name"))) }
-            div.scrolls tabindex="0" role="region" aria-label=(product.at("product_name").text()) {
+        @for product in at.at_path("products").elements() {
+            h2 { (name(product.at_path("product_name"))) }
+            div.scrolls tabindex="0" role="region" aria-label=(product.at_path("product_name").to_text()) {
                 table {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
-                    tbody { @for line in product.at("line_items").items() { (line_row(at, line, &currency)) } }
+                    tbody { @for line in product.at_path("line_items").elements() { (line_row(at, line, &currency)) } }
                     @if has_several { tfoot {
-                        (sum_row("Subtotal", product.at("sub_total"), &currency))
-                        @if product.at("discount").is_amount() {
-                            tr { th colspan="4" scope="row" { "Discount " (product.at("discount_rate").text()) " %" } td.amount { (less(product.at("discount"), &currency)) } }
-                            (sum_row("Net", product.at("net"), &currency))
+                        (sum_row("Subtotal", product.at_path("sub_total"), &currency))
+                        @if product.at_path("discount").is_amount() {
+                            tr { th colspan="4" scope="row" { "Discount " (product.at_path("discount_rate").to_text()) " %" } td.amount { (less(product.at_path("discount"), &currency)) } }
+                            (sum_row("Net", product.at_path("net"), &currency))
                         }
                     } }
                 }
@@ -135,19 +136,19 @@ pub(crate) fn lines(at: JsonView<'_>) -> Markup {
 }
 
 fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Markup {
-    let usage = line.at("usage_product_ref");
-    let steps: Vec<String> = line.at_any("steps").items().map(JsonView::text).collect();
-    let has_tiers = steps.is_empty() && line.at("tiers").items().next().is_some();
+    let usage = line.at_path("usage_product_ref");
+    let steps: Vec<String> = line.named("steps").elements().map(JsonView::to_text).collect();
+    let has_tiers = steps.is_empty() && line.at_path("tiers").elements().next().is_some();
     // A document that is not created yet carries no events.
-    let has_events = usage.is_there() && document.at("document_ref").is_there();
+    let has_events = usage.is_there() && document.at_path("document_ref").is_there();
     let opens = has_tiers || !steps.is_empty() || has_events;
     html! {
         tr.opens[opens] {
-            td { (name(line.at("name"))) }
-            td { (day(line.at("service_period_start"))) " – " (day(line.at("service_period_end"))) }
-            td.amount { (number(line.at("quantity"))) " " (unit_of(&line.at("quantity").text(), &line.at("unit").text())) }
-            td.amount { (number(line.at("unit_price"))) }
-            td.amount { (money(line.at("amount"), currency)) }
+            td { (name(line.at_path("name"))) }
+            td { (day(line.at_path("service_period_start"))) " – " (day(line.at_path("service_period_end"))) }
+            td.amount { (number(line.at_path("quantity"))) " " (unit_of(&line.at_path("quantity").to_text(), &line.at_path("unit").to_text())) }
+            td.amount { (number(line.at_path("unit_price"))) }
+            td.amount { (money(line.at_path("amount"), currency)) }
         }
         @if opens {
             tr { td colspan="5" { details {
@@ -162,7 +163,7 @@ fn line_row(document: JsonView<'_>, line: JsonView<'_>, currency: &str) -> Marku
 
 /// Returns the link to the events of a line.
 fn events(document: JsonView<'_>, usage_product: JsonView<'_>) -> String {
-    let (document, product) = (document.at("document_ref").text(), usage_product.text());
+    let (document, product) = (document.at_path("document_ref").to_text(), usage_product.to_text());
     format!("{}?document_ref={}&usage_product_ref={}", href(&["events"]), encoded(&document), encoded(&product))
 }
 
@@ -171,13 +172,13 @@ fn tiers(line: JsonView<'_>, currency: &str) -> Markup {
         table {
             thead { tr { th { "Up to" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Flat fee" } th.amount { "Amount" } } }
             tbody {
-                @for tier in line.at("tiers").items() {
+                @for tier in line.at_path("tiers").elements() {
                     tr {
-                        td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "Unlimited" } }
-                        td.amount { (number(tier.at("quantity"))) }
-                        td.amount { (number(tier.at("unit_price"))) }
-                        td.amount { (number(tier.at("flat_amount"))) }
-                        td.amount { (money(tier.at("amount"), currency)) }
+                        td { @if tier.at_path("up_to").is_there() { (number(tier.at_path("up_to"))) } @else { "Unlimited" } }
+                        td.amount { (number(tier.at_path("quantity"))) }
+                        td.amount { (number(tier.at_path("unit_price"))) }
+                        td.amount { (number(tier.at_path("flat_amount"))) }
+                        td.amount { (money(tier.at_path("amount"), currency)) }
                     }
                 }
             }
@@ -187,7 +188,7 @@ fn tiers(line: JsonView<'_>, currency: &str) -> Markup {
 
 /// Renders an amount as a deduction.
 fn less(amount: JsonView<'_>, currency: &str) -> Markup {
-    html! { @if !amount.text().starts_with('-') { "\u{2212}" } (money(amount, currency)) }
+    html! { @if !amount.to_text().starts_with('-') { "\u{2212}" } (money(amount, currency)) }
 }
 
 fn sum_row(name: &str, amount: JsonView<'_>, currency: &str) -> Markup {
@@ -195,59 +196,59 @@ fn sum_row(name: &str, amount: JsonView<'_>, currency: &str) -> Markup {
 }
 
 pub(crate) fn totals(at: JsonView<'_>) -> Markup {
-    let currency = at.at("currency").text();
-    let label = at.at("tax_label");
-    let tax_name = if label.is_there() { label.text() } else { "Tax".to_owned() };
+    let currency = at.at_path("currency").to_text();
+    let label = at.at_path("tax_label");
+    let tax_name = if label.is_there() { label.to_text() } else { "Tax".to_owned() };
     let row =
         |name: &str, amount: JsonView<'_>| html! { tr { th scope="row" { (name) } td.amount { (money(amount, &currency)) } } };
     let lesser = |name: &str, field: &str| {
-        html! { @if at.at(field).is_amount() { tr { th scope="row" { (name) } td.amount { (less(at.at(field), &currency)) } } } }
+        html! { @if at.at_path(field).is_amount() { tr { th scope="row" { (name) } td.amount { (less(at.at_path(field), &currency)) } } } }
     };
-    let discount = match (at.at("products").items().next(), at.at("products").items().nth(1)) {
-        (Some(only), None) => format!("Discount {} %", only.at("discount_rate").text()),
+    let discount = match (at.at_path("products").elements().next(), at.at_path("products").elements().nth(1)) {
+        (Some(only), None) => format!("Discount {} %", only.at_path("discount_rate").to_text()),
         _ => "Discount".to_owned(),
     };
     // Without a discount and taxes, the subtotal is the total.
-    let has_parts = at.at("total_discount").is_amount() || at.at("taxes").items().next().is_some();
-    let is_owed = at.at("amount_due").is_there() && !at.at("state").is("DRAFT");
+    let has_parts = at.at_path("total_discount").is_amount() || at.at_path("taxes").elements().next().is_some();
+    let is_owed = at.at_path("amount_due").is_there() && !at.at_path("state").is("DRAFT");
     html! {
         table.totals {
             tbody {
-                @if has_parts { (row("Subtotal", at.at("sub_total"))) }
+                @if has_parts { (row("Subtotal", at.at_path("sub_total"))) }
                 (lesser(&discount, "total_discount"))
-                @for tax in at.at("taxes").items() {
-                    (row(&format!("{tax_name} {} % of {}", tax.at("rate").text(), grouped(&tax.at("base").text())), tax.at("amount")))
+                @for tax in at.at_path("taxes").elements() {
+                    (row(&format!("{tax_name} {} % of {}", tax.at_path("rate").to_text(), grouped(&tax.at_path("base").to_text())), tax.at_path("amount")))
                 }
-                (row("Total", at.at("total")))
-                @for applied in at.at("applied_at_issue").items() {
-                    tr.muted { th scope="row" { "Applied at issue: " (applied.at("document_number").text()) } td.amount { (less(applied.at("amount"), &currency)) } }
+                (row("Total", at.at_path("total")))
+                @for applied in at.at_path("applied_at_issue").elements() {
+                    tr.muted { th scope="row" { "Applied at issue: " (applied.at_path("document_number").to_text()) } td.amount { (less(applied.at_path("amount"), &currency)) } }
                 }
-                @if at.at("applied_at_issue").items().next().is_some() { (row("Due at issue", at.at("due_at_issue"))) }
+                @if at.at_path("applied_at_issue").elements().next().is_some() { (row("Due at issue", at.at_path("due_at_issue"))) }
                 (lesser("Credits", "credits_amount"))
                 (lesser("Paid", "paid_amount"))
                 (lesser("Written off", "written_off_amount"))
-                @if is_owed { (row("Amount due", at.at("amount_due"))) }
-                @if at.at("unapplied_amount").is_there() { (row("Unapplied amount", at.at("unapplied_amount"))) }
+                @if is_owed { (row("Amount due", at.at_path("amount_due"))) }
+                @if at.at_path("unapplied_amount").is_there() { (row("Unapplied amount", at.at_path("unapplied_amount"))) }
             }
         }
     }
 }
 
 fn family(at: JsonView<'_>) -> Markup {
-    let related = at.at("related_documents");
-    let to = |reference: JsonView<'_>| Some(href(&["documents", &reference.text()]));
+    let related = at.at_path("related_documents");
+    let to = |reference: JsonView<'_>| Some(href(&["documents", &reference.to_text()]));
     html! {
-        @if at.at("parent_document_ref").is_there() || related.items().next().is_some() || at.at("replaces_document_ref").is_there() {
+        @if at.at_path("parent_document_ref").is_there() || related.elements().next().is_some() || at.at_path("replaces_document_ref").is_there() {
             (section("Related documents", &html! {
                 ul {
-                    @if at.at("parent_document_ref").is_there() {
-                        li { "Parent document: " (link(to(at.at("parent_document_ref")), &at.at("parent_document_number").text())) }
+                    @if at.at_path("parent_document_ref").is_there() {
+                        li { "Parent document: " (link(to(at.at_path("parent_document_ref")), &at.at_path("parent_document_number").to_text())) }
                     }
-                    @if at.at("replaces_document_ref").is_there() {
-                        li { "Replaces " (link(to(at.at("replaces_document_ref")), "a voided document")) }
+                    @if at.at_path("replaces_document_ref").is_there() {
+                        li { "Replaces " (link(to(at.at_path("replaces_document_ref")), "a voided document")) }
                     }
-                    @for other in related.items() {
-                        li { (link(to(other.at("document_ref")), &title(other))) " " (state(other.at("state"))) }
+                    @for other in related.elements() {
+                        li { (link(to(other.at_path("document_ref")), &title(other))) " " (state(other.at_path("state"))) }
                     }
                 }
             }))
@@ -256,43 +257,43 @@ fn family(at: JsonView<'_>) -> Markup {
 }
 
 fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Markup {
-    let currency = at.at("currency").text();
+    let currency = at.at_path("currency").to_text();
     html! {
-        @if payments.items().next().is_some() {
+        @if payments.elements().next().is_some() {
             (section("Payments", &html! {
                 div.scrolls { table {
                     thead { tr {
                         th { "Payment date" } th { "Reference" } th.amount { "Amount" } th.amount { "Unapplied" } th { "Reversed" }
                     } }
-                    tbody { @for payment in payments.items() { tr {
-                        td { (day(payment.at("paid_date"))) }
-                        td { (payment.at("reference").text()) }
-                        td.amount { (money(payment.at("amount"), &currency)) }
+                    tbody { @for payment in payments.elements() { tr {
+                        td { (day(payment.at_path("paid_date"))) }
+                        td { (payment.at_path("reference").to_text()) }
+                        td.amount { (money(payment.at_path("amount"), &currency)) }
                         td.amount {
-                            (money(payment.at("unapplied_amount"), &currency))
-                            @if may_change && payment.at("unapplied_amount").is_amount() {
-                                " " a href=(doing("apply-payment", payment.at("payment_ref"))) { "Apply" }
-                                " " a href=(doing("refund-payment", payment.at("payment_ref"))) { "Refund" }
+                            (money(payment.at_path("unapplied_amount"), &currency))
+                            @if may_change && payment.at_path("unapplied_amount").is_amount() {
+                                " " a href=(doing("apply-payment", payment.at_path("payment_ref"))) { "Apply" }
+                                " " a href=(doing("refund-payment", payment.at_path("payment_ref"))) { "Refund" }
                             }
                         }
                         td {
-                            @if payment.at("reversed_at").is_there() { (instant(payment.at("reversed_at"))) }
-                            @else if may_change { a href=(doing("reverse", payment.at("payment_ref"))) { "Reverse" } }
+                            @if payment.at_path("reversed_at").is_there() { (instant(payment.at_path("reversed_at"))) }
+                            @else if may_change { a href=(doing("reverse", payment.at_path("payment_ref"))) { "Reverse" } }
                         }
                     } } }
                 } }
             }))
         }
-        @if at.at("applications").items().next().is_some() {
+        @if at.at_path("applications").elements().next().is_some() {
             (section("Applications", &html! {
-                ul { @for one in at.at("applications").items() {
+                ul { @for one in at.at_path("applications").elements() {
                     li {
-                        (money(one.at("amount"), &currency)) " "
-                        @if one.at("from_document_ref").is_there() {
-                            "from " (link(Some(href(&["documents", &one.at("from_document_ref").text()])), &one.at("from_document_number").text()))
+                        (money(one.at_path("amount"), &currency)) " "
+                        @if one.at_path("from_document_ref").is_there() {
+                            "from " (link(Some(href(&["documents", &one.at_path("from_document_ref").to_text()])), &one.at_path("from_document_number").to_text()))
                         } @else { "from a payment" }
-                        " to " (link(Some(href(&["documents", &one.at("to_document_ref").text()])), &one.at("to_document_number").text()))
-                        @if may_change { " · " a href=(doing("unapply", one.at("application_ref"))) { "Reverse application" } }
+                        " to " (link(Some(href(&["documents", &one.at_path("to_document_ref").to_text()])), &one.at_path("to_document_number").to_text()))
+                        @if may_change { " · " a href=(doing("unapply", one.at_path("application_ref"))) { "Reverse application" } }
                     }
                 } }
             }))
@@ -302,20 +303,22 @@ fn settlement(at: JsonView<'_>, payments: JsonView<'_>, may_change: bool) -> Mar
 
 /// Returns the link to an action on a document, payment or application.
 fn doing(what: &str, reference: JsonView<'_>) -> String {
-    href(&["do", what, &reference.text()])
+    href(&["do", what, &reference.to_text()])
 }
 
 /// Renders the actions that the document's state permits. Each action shows a preview first.
 fn actions(answers: &DocumentAnswers) -> Markup {
-    let (at, payments) = (JsonView(&answers.document), JsonView(&answers.payments));
-    let reference = at.at("document_ref");
-    let is_in = |states: &[&str]| states.iter().any(|state| at.at("state").is(state));
+    let (at, payments) = (JsonView::of(&answers.document), JsonView::of(&answers.payments));
+    let reference = at.at_path("document_ref");
+    let is_in = |states: &[&str]| states.iter().any(|state| at.at_path("state").is(state));
     let is_draft = is_in(&["DRAFT"]);
     let is_issued = is_in(&["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"]);
-    let (is_owed, is_left) = (is_issued && at.at("amount_due").is_amount(), is_issued && at.at("unapplied_amount").is_amount());
+    let (is_owed, is_left) =
+        (is_issued && at.at_path("amount_due").is_amount(), is_issued && at.at_path("unapplied_amount").is_amount());
     // Payments and applications must be reversed before the document can be voided.
-    let is_settled = payments.items().any(|payment| payment.at("kind").is("PAYMENT") && !payment.at("reversed_at").is_there())
-        || at.at("applications").items().any(|one| one.at("to_document_ref").is(&reference.text()));
+    let is_settled =
+        payments.elements().any(|payment| payment.at_path("kind").is("PAYMENT") && !payment.at_path("reversed_at").is_there())
+            || at.at_path("applications").elements().any(|one| one.at_path("to_document_ref").is(&reference.to_text()));
     let all = [
         (is_draft, "issue", "Issue document"),
         (is_owed, "pay", "Record payment"),
@@ -323,7 +326,7 @@ fn actions(answers: &DocumentAnswers) -> Markup {
         (is_left, "refund", "Refund amount"),
         (is_owed, "write-off", "Write off amount"),
         (is_in(&["UNCOLLECTIBLE"]), "reverse-write-off", "Reverse write-off"),
-        (is_issued && at.at("purpose").is("REGULAR") && !is_settled, "void", "Void document"),
+        (is_issued && at.at_path("purpose").is("REGULAR") && !is_settled, "void", "Void document"),
     ];
     html! {
         @if reference.is_there() { div.actions {
@@ -331,7 +334,7 @@ fn actions(answers: &DocumentAnswers) -> Markup {
                 a.button.plain[what.ends_with("write-off")].grave[*what == "void"] href=(doing(what, reference)) { (name) }
             }
             a href=(answers.pdf) { "PDF" }
-            @if at.at("issue_date").is_there() { a href=(answers.xml) { "E-invoice (XML)" } }
+            @if at.at_path("issue_date").is_there() { a href=(answers.xml) { "E-invoice (XML)" } }
             @if is_issued { a href=(answers.usage) { "Usage (CSV)" } }
         } }
     }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::document::{lines, title, totals};
-use crate::json_view::JsonView;
 use crate::parts::{day, href, link, name, number, words};
+use billing_api::json_view::JsonView;
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -58,12 +58,12 @@ const MAX_WHOLE: usize = 5;
 
 /// Returns whether the change affects any document.
 pub fn is_seen(effects: &Value) -> bool {
-    JsonView(effects).at("changes").items().next().is_some()
+    JsonView::of(effects).at_path("changes").elements().next().is_some()
 }
 
 /// Renders the preview page.
 pub fn preview(preview: &Preview) -> Markup {
-    let effects = JsonView(&preview.effects);
+    let effects = JsonView::of(&preview.effects);
     html! {
         h1 { (preview.title) }
         @if !preview.tells.is_empty() { p { (preview.tells) } }
@@ -84,13 +84,13 @@ pub fn preview(preview: &Preview) -> Markup {
 
 /// Renders the possible mistakes in a change as a question, which a form asks before it carries out the change.
 pub(crate) fn warnings(effects: JsonView<'_>, is_accepted: bool) -> Markup {
-    let warnings: Vec<JsonView<'_>> = effects.at_any("warnings").items().collect();
+    let warnings: Vec<JsonView<'_>> = effects.named("warnings").elements().collect();
     html! {
         @for warning in &warnings {
-            @let contract = warning.at_any("contract_ref");
+            @let contract = warning.named("contract_ref");
             p.notice.refused role="alert" {
-                "Possible mistake: " (name(warning.at("detail"))) ". "
-                @if contract.is_there() { a href=(href(&["contracts", &contract.text()])) { "Show contract" } }
+                "Possible mistake: " (name(warning.at_path("detail"))) ". "
+                @if contract.is_there() { a href=(href(&["contracts", &contract.to_text()])) { "Show contract" } }
             }
         }
         @if !warnings.is_empty() {
@@ -114,7 +114,7 @@ pub(crate) fn amount_changes(effects: JsonView<'_>) -> Markup {
                     th.amount scope="col" { "Difference" }
                 } }
                 @for (figure, heading) in FIGURES {
-                    @for totals in effects.at("totals").items() { (group(effects, figure, heading, totals)) }
+                    @for totals in effects.at_path("totals").elements() { (group(effects, figure, heading, totals)) }
                 }
             }
         }
@@ -123,12 +123,14 @@ pub(crate) fn amount_changes(effects: JsonView<'_>) -> Markup {
 
 /// Renders a figure of all documents in a currency. Omits a figure that the change does not concern.
 fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_>) -> Markup {
-    let currency = totals.at("currency").text();
-    let has_figure = |change: &JsonView<'_>| ["before", "after"].iter().any(|side| change.at(figure).at(side).is_there());
-    let of_currency = effects.at("changes").items().filter(|change| change.at("currency").is(&currency));
+    let currency = totals.at_path("currency").to_text();
+    let has_figure =
+        |change: &JsonView<'_>| ["before", "after"].iter().any(|side| change.at_path(figure).at_path(side).is_there());
+    let of_currency = effects.at_path("changes").elements().filter(|change| change.at_path("currency").is(&currency));
     let changes: Vec<JsonView<'_>> = of_currency.filter(has_figure).collect();
     let is_concerned = |change: &JsonView<'_>| {
-        change.at(figure).at("difference").is_amount() || change.at("effect").is("SETTLED") == (figure == "outstanding")
+        change.at_path(figure).at_path("difference").is_amount()
+            || change.at_path("effect").is("SETTLED") == (figure == "outstanding")
     };
     let more = changes.len().saturating_sub(MAX_ROWS);
     html! {
@@ -136,10 +138,10 @@ fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_
             tbody {
                 tr { th colspan="4" scope="rowgroup" { (heading) " in " (currency) } }
                 @for change in changes.iter().take(MAX_ROWS) {
-                    tr { th scope="row" { (document(effects, *change)) } (amounts(change.at(figure))) }
+                    tr { th scope="row" { (document(effects, *change)) } (amounts(change.at_path(figure))) }
                 }
                 @if more > 0 { tr { td colspan="4" { "Further documents, included in the total: " (more) } } }
-                tr.total { th scope="row" { "Total" } (amounts(totals.at(figure))) }
+                tr.total { th scope="row" { "Total" } (amounts(totals.at_path(figure))) }
             }
         }
     }
@@ -147,26 +149,28 @@ fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_
 
 /// Renders a document with its effect and period.
 fn document(effects: JsonView<'_>, change: JsonView<'_>) -> Markup {
-    let reference = change.at("document_ref");
+    let reference = change.at_path("document_ref");
     // A document that does not exist yet has no page.
-    let exists = reference.is_there() && effects.at("before").items().any(|before| before.at("document_ref").0 == reference.0);
-    let customer = change.at("customer_ref");
-    let has_others = effects.at("changes").items().any(|other| other.at("customer_ref").0 != customer.0);
+    let exists = reference.is_there()
+        && effects.at_path("before").elements().any(|before| before.at_path("document_ref").json() == reference.json());
+    let customer = change.at_path("customer_ref");
+    let has_others = effects.at_path("changes").elements().any(|other| other.at_path("customer_ref").json() != customer.json());
     html! {
-        (link(exists.then(|| href(&["documents", &reference.text()])), &title(change)))
-        @if has_others { " " (name(change.at("customer_name"))) }
+        (link(exists.then(|| href(&["documents", &reference.to_text()])), &title(change)))
+        @if has_others { " " (name(change.at_path("customer_name"))) }
         div.muted { (effect(change)) " · " (period(change)) }
     }
 }
 
 /// Renders the first and the last day of a document's period.
 fn period(document: JsonView<'_>) -> Markup {
-    html! { (day(document.at("period_start"))) " – " (day(document.at("period_end"))) }
+    html! { (day(document.at_path("period_start"))) " – " (day(document.at_path("period_end"))) }
 }
 
 /// Describes the effect on a document. A new state is more specific than a change of the settlement.
 fn effect(change: JsonView<'_>) -> String {
-    let (code, before, after) = (change.at("effect").text(), change.at("state_before").text(), change.at("state").text());
+    let (code, before, after) =
+        (change.at_path("effect").to_text(), change.at_path("state_before").to_text(), change.at_path("state").to_text());
     if code == "SETTLED" && before != after {
         return format!("{} → {}", words(&before), words(&after));
     }
@@ -175,11 +179,11 @@ fn effect(change: JsonView<'_>) -> String {
 
 /// Renders the cells of a figure before and after the change, and of the difference.
 fn amounts(figure: JsonView<'_>) -> Markup {
-    let difference = figure.at("difference");
-    let is_increase = difference.is_amount() && !difference.text().starts_with('-');
+    let difference = figure.at_path("difference");
+    let is_increase = difference.is_amount() && !difference.to_text().starts_with('-');
     html! {
         @for side in ["before", "after"] {
-            td.amount { @if figure.at(side).is_there() { (number(figure.at(side))) } @else { "–" } }
+            td.amount { @if figure.at_path(side).is_there() { (number(figure.at_path(side))) } @else { "–" } }
         }
         td.amount { @if is_increase { "+" } (number(difference)) }
     }
@@ -187,7 +191,7 @@ fn amounts(figure: JsonView<'_>) -> Markup {
 
 /// Renders the first documents with all lines, as they would be.
 pub(crate) fn whole_documents(effects: JsonView<'_>) -> Markup {
-    let documents: Vec<JsonView<'_>> = LISTS.iter().flat_map(|list| effects.at(list).items()).collect();
+    let documents: Vec<JsonView<'_>> = LISTS.iter().flat_map(|list| effects.at_path(list).elements()).collect();
     let more = documents.len().saturating_sub(MAX_WHOLE);
     html! {
         @for document in documents.iter().take(MAX_WHOLE) {

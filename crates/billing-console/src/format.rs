@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::section;
+use billing_api::json_view::JsonView;
 
 /// Content of the editor.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ fn pretty(value: &Value) -> String {
 pub fn format_fields(format: &Value) -> Vec<FormatField> {
     let of_field = |name: &str| match format.pointer(&format!("/{name}")) {
         Some(object @ Value::Object(_)) => pretty(object),
-        other => other.map(|value| JsonView(value).text()).unwrap_or_default(),
+        other => other.map(|value| JsonView::<Value>::of(value).to_text()).unwrap_or_default(),
     };
     FORMAT_FIELDS.iter().map(|(name, ..)| FormatField { value: of_field(name), wrong: Vec::new() }).collect()
 }

@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::chart::Bar;
 use crate::charts_time::{day_lines, month_bars};
 use crate::figure::{billionths, digits};
-use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{grouped, href, instant, name, query, section};
 use crate::units::unit_of;
 use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
+use billing_api::json_view::JsonView;
 
 /// Maximum number of charts of currencies or usage products. The table beside them has more.
 const MAX_CHARTS: usize = 4;
@@ -113,8 +113,8 @@ pub fn home(answers: &HomeAnswers) -> Markup {
         (section("Billed per month", &billed(answers)))
         (section("Receivables by age", &receivables(answers)))
         (section("Usage this month", &answers.usage))
-        @let documents = JsonView(&answers.documents);
-        @if documents.items().next().is_some() {
+        @let documents = JsonView::of(&answers.documents);
+        @if documents.elements().next().is_some() {
             (section("Latest documents", &table("Latest documents", &DOCUMENTS.some(LATEST_DOCUMENTS), documents)))
         }
     }
@@ -134,7 +134,7 @@ fn address(part: &str, narrowed: &[(&str, &str)]) -> String {
 
 /// Renders everything that an administrator should act on, each with its action, and below it the last automatic checks.
 fn attention(answers: &HomeAnswers) -> Markup {
-    let run = JsonView(&answers.last_run);
+    let run = JsonView::of(&answers.last_run);
     let items = [failures(answers, run), due(answers), refused(answers)].into_iter().flatten();
     let items: Vec<Markup> = items.chain(failing_endpoints(answers)).chain(verification(answers)).collect();
     html! {
@@ -143,12 +143,12 @@ fn attention(answers: &HomeAnswers) -> Markup {
         }
         @if run.is_there() {
             p.muted {
-                a href=(href(&["billing-runs", &run.at("run_ref").text()])) { "Last billing run" } ": "
-                (instant(run.at("begun_at"))) ", documents issued: " (grouped(&run.at("issued").text()))
-                ", failures: " (grouped(&run.at("failed").text()))
+                a href=(href(&["billing-runs", &run.at_path("run_ref").to_text()])) { "Last billing run" } ": "
+                (instant(run.at_path("begun_at"))) ", documents issued: " (grouped(&run.at_path("issued").to_text()))
+                ", failures: " (grouped(&run.at_path("failed").to_text()))
             }
         }
-        (verified(JsonView(&answers.verification)))
+        (verified(JsonView::of(&answers.verification)))
     }
 }
 
@@ -168,13 +168,13 @@ fn item(what: &Markup, actions: &[(String, &str)]) -> Markup {
 
 /// Renders the failures of the last billing run, if it has any.
 fn failures(answers: &HomeAnswers, run: JsonView<'_>) -> Option<Markup> {
-    let failed = run.at("failed");
+    let failed = run.at_path("failed");
     if !failed.is_amount() {
         return None;
     }
-    let show = (href(&["billing-runs", &run.at("run_ref").text()]), "Show failures");
+    let show = (href(&["billing-runs", &run.at_path("run_ref").to_text()]), "Show failures");
     let again = answers.may_bill.then(|| (href(&["new", "billing-runs"]), "Run billing again"));
-    let what = html! { p { "Failures of the last billing run: " strong { (grouped(&failed.text())) } } };
+    let what = html! { p { "Failures of the last billing run: " strong { (grouped(&failed.to_text())) } } };
     Some(item(&what, &[show].into_iter().chain(again).collect::<Vec<_>>()))
 }
 
@@ -201,7 +201,7 @@ fn refused(answers: &HomeAnswers) -> Option<Markup> {
         p { "Usage events rejected since yesterday, which are not billed: " strong { (grouped(count)) } }
         details {
             summary { "Most frequent reasons" }
-            (table("Rejected usage since yesterday", &REFUSED.some(WHY), JsonView(most)))
+            (table("Rejected usage since yesterday", &REFUSED.some(WHY), JsonView::of(most)))
         }
     };
     Some(item(&what, &[(address("refused", &[("from", &answers.refused_since)]), "Show rejected usage")]))
@@ -210,28 +210,28 @@ fn refused(answers: &HomeAnswers) -> Option<Markup> {
 /// Renders the webhook endpoints that receive nothing: their attempts fail, or the service disabled them.
 fn failing_endpoints(answers: &HomeAnswers) -> impl Iterator<Item = Markup> {
     let is_failing = |endpoint: &JsonView<'_>| {
-        let has = |field: &str| endpoint.at(field).is_there();
-        has("disabled_reason") || (endpoint.at("enabled").0 == true && has("failing_since"))
+        let has = |field: &str| endpoint.at_path(field).is_there();
+        has("disabled_reason") || (endpoint.at_path("enabled").json() == true && has("failing_since"))
     };
     let shown = |endpoint: JsonView<'_>| {
         let what = html! {
             p {
-                "Webhook endpoint " strong { (endpoint.at("url").text()) }
-                @if endpoint.at("disabled_reason").is_there() { " was disabled, because its deliveries failed" } @else {
-                    ": deliveries fail since " (instant(endpoint.at("failing_since")))
+                "Webhook endpoint " strong { (endpoint.at_path("url").to_text()) }
+                @if endpoint.at_path("disabled_reason").is_there() { " was disabled, because its deliveries failed" } @else {
+                    ": deliveries fail since " (instant(endpoint.at_path("failing_since")))
                 }
             }
         };
-        item(&what, &[(href(&["webhooks", &endpoint.at("endpoint_ref").text()]), "Show endpoint")])
+        item(&what, &[(href(&["webhooks", &endpoint.at_path("endpoint_ref").to_text()]), "Show endpoint")])
     };
-    JsonView(&answers.endpoints).items().filter(is_failing).map(shown)
+    JsonView::of(&answers.endpoints).elements().filter(is_failing).map(shown)
 }
 
 /// Renders what is wrong with the last ledger verification, if anything is.
 fn verification(answers: &HomeAnswers) -> Option<Markup> {
-    let verification = JsonView(&answers.verification);
-    let errors = verification.at("wrong");
-    let is_never = !verification.at("ended_at").is_there();
+    let verification = JsonView::of(&answers.verification);
+    let errors = verification.at_path("wrong");
+    let is_never = !verification.at_path("ended_at").is_there();
     if !is_never && !errors.is_amount() && !answers.is_verification_old {
         return None;
     }
@@ -240,11 +240,11 @@ fn verification(answers: &HomeAnswers) -> Option<Markup> {
         @if is_never {
             p { "The ledger was never verified." }
         } @else if errors.is_amount() {
-            p { "Errors found by the last ledger verification: " strong { (grouped(&errors.text())) } }
+            p { "Errors found by the last ledger verification: " strong { (grouped(&errors.to_text())) } }
             details {
                 summary { "Details" }
-                ul { @for finding in verification.at("findings").items() {
-                    li { (finding.at("subject").text()) ": " (name(finding.at("detail"))) }
+                ul { @for finding in verification.at_path("findings").elements() {
+                    li { (finding.at_path("subject").to_text()) ": " (name(finding.at_path("detail"))) }
                 } }
             }
         } @else {
@@ -258,11 +258,11 @@ fn verification(answers: &HomeAnswers) -> Option<Markup> {
 /// Renders time and extent of the last ledger verification.
 fn verified(verification: JsonView<'_>) -> Markup {
     html! {
-        @if verification.at("ended_at").is_there() {
+        @if verification.at_path("ended_at").is_there() {
             p.muted {
-                "Last ledger verification: " (instant(verification.at("ended_at")))
-                ", documents: " (grouped(&verification.at("documents").text()))
-                ", errors: " (grouped(&verification.at("wrong").text()))
+                "Last ledger verification: " (instant(verification.at_path("ended_at")))
+                ", documents: " (grouped(&verification.at_path("documents").to_text()))
+                ", errors: " (grouped(&verification.at_path("wrong").to_text()))
             }
         }
     }
@@ -270,10 +270,10 @@ fn verified(verification: JsonView<'_>) -> Markup {
 
 /// Renders a chart per currency, and the same data as a table. Bars link to the documents of their month.
 fn billed(answers: &HomeAnswers) -> Markup {
-    let rows = JsonView(&answers.billed);
+    let rows = JsonView::of(&answers.billed);
     let currencies = currencies(rows);
     let of = |month: &ChartMonth, currency: &str| {
-        rows.items().find(|row| row.at("issued_from").is(&month.first_day) && row.at("currency").is(currency))
+        rows.elements().find(|row| row.at_path("issued_from").is(&month.first_day) && row.at_path("currency").is(currency))
     };
     let documents = |month: &ChartMonth, currency: Option<&str>| {
         let days = [("issued_from", month.first_day.as_str()), ("issued_to", month.last_day.as_str())];
@@ -281,8 +281,8 @@ fn billed(answers: &HomeAnswers) -> Markup {
     };
     let bar = |month: &ChartMonth, currency: &str| {
         let row = of(month, currency);
-        let value = row.map_or_else(|| "0".to_owned(), |row| row.at("billed").text());
-        let count = row.map_or_else(|| "0".to_owned(), |row| row.at("documents").text());
+        let value = row.map_or_else(|| "0".to_owned(), |row| row.at_path("billed").to_text());
+        let count = row.map_or_else(|| "0".to_owned(), |row| row.at_path("documents").to_text());
         let told = format!("{}: {} {currency}, {} documents", month.told, grouped(&value), grouped(&count));
         Bar { name: month.name.clone(), told, value, href: documents(month, Some(currency)) }
     };
@@ -305,7 +305,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
                         tbody { @for month in &answers.months { tr {
                             td { a href=(documents(month, None)) { (month.told) } }
                             @for currency in &currencies {
-                                @let billed = of(month, currency).map(|row| row.at("billed").text());
+                                @let billed = of(month, currency).map(|row| row.at_path("billed").to_text());
                                 td.amount { (billed.map_or_else(none, |amount| exact(&amount, currency))) }
                             }
                         } } }
@@ -319,8 +319,9 @@ fn billed(answers: &HomeAnswers) -> Markup {
 /// Returns the currencies of a document summary, those with the most documents first.
 fn currencies(rows: JsonView<'_>) -> Vec<String> {
     let mut currencies: Vec<(String, u64)> = Vec::new();
-    for row in rows.items() {
-        let (currency, documents) = (row.at("currency").text(), row.at("documents").0.as_u64().unwrap_or_default());
+    for row in rows.elements() {
+        let (currency, documents) =
+            (row.at_path("currency").to_text(), row.at_path("documents").json().as_u64().unwrap_or_default());
         match currencies.iter_mut().find(|(known, _)| *known == currency) {
             Some((_, count)) => *count += documents,
             None => currencies.push((currency, documents)),

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
 use crate::parts::{actor, facts, grouped, href, instant, isolated, name, number, section, state};
+use billing_api::json_view::JsonView;
 
 /// Target of the upload forms.
 pub const IMPORT_PATH: &str = "/console/import";
@@ -89,8 +89,8 @@ fn format_choice(formats: &Value, chosen: &str) -> Markup {
             select #format_name name="format_name" aria-describedby="format-told" {
                 option value="" { "Column names" }
                 // The built-in format reads the columns directly and is not listed.
-                @for format in JsonView(formats).items().filter(|format| format.at("changed_at").is_there()) {
-                    @let name = format.at("format_name").text();
+                @for format in JsonView::of(formats).elements().filter(|format| format.at_path("changed_at").is_there()) {
+                    @let name = format.at_path("format_name").to_text();
                     option value=(name) selected[name == chosen] { "Usage format " (name) }
                 }
             }
@@ -114,20 +114,20 @@ pub struct PendingFile {
 
 /// Renders the preview of an import.
 pub fn import_check(file: &PendingFile, formats: &Value, result: &Value) -> Markup {
-    let at = JsonView(result);
-    let recorded = at.at("recorded").text();
+    let at = JsonView::of(result);
+    let recorded = at.at_path("recorded").to_text();
     html! {
         h1 { "Import " (file.name) }
         (counted(at, true))
-        @if at.at("stopped").is_there() { p { "The import would stop at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) } }
+        @if at.at_path("stopped").is_there() { p { "The import would stop at line " (at.at_path("stopped.line").to_text()) ": " (at.at_path("stopped.detail").to_text()) } }
         form.stack method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             input type="hidden" name="name" value=(file.name);
             input type="hidden" name="content" value=(file.content);
-            @if at.at("columns").items().next().is_some() { (columns(at.at("columns"), !file.format_name.is_empty())) }
+            @if at.at_path("columns").elements().next().is_some() { (columns(at.at_path("columns"), !file.format_name.is_empty())) }
             (format_choice(formats, &file.format_name))
             div.buttons {
                 button.plain name="do" value="look" { "Update preview" }
-                @if at.at("recorded").is_amount() {
+                @if at.at_path("recorded").is_amount() {
                     " " button name="do" value="import" { "Import " (grouped(&recorded)) " events" }
                 }
                 " " a href=(href(&[IMPORTS.part])) { "Cancel" }
@@ -142,12 +142,12 @@ pub fn import_check(file: &PendingFile, formats: &Value, result: &Value) -> Mark
 fn counted(at: JsonView<'_>, would: bool) -> Markup {
     html! {
         (facts(&[
-            (if would { "Would be recorded" } else { "Recorded" }, number(at.at("recorded"))),
-            ("Duplicates", number(at.at("already_there"))),
-            (if would { "Would be rejected" } else { "Rejected" }, number(at.at("refused"))),
-            ("Identified by file name and line", number(at.at("known_by_line"))),
+            (if would { "Would be recorded" } else { "Recorded" }, number(at.at_path("recorded"))),
+            ("Duplicates", number(at.at_path("already_there"))),
+            (if would { "Would be rejected" } else { "Rejected" }, number(at.at_path("refused"))),
+            ("Identified by file name and line", number(at.at_path("known_by_line"))),
         ]))
-        @if at.at("known_by_line").is_amount() {
+        @if at.at_path("known_by_line").is_amount() {
             p.muted { "Events without an event ID are recorded again if the file has another name. If a column contains IDs, choose it as the event ID." }
         }
     }
@@ -160,8 +160,8 @@ fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
             @if by_format { p { "The usage format reads the columns from " code { "event" } " by the names chosen here." } }
             div.scrolls tabindex="0" role="region" aria-label="Columns" { table {
                 thead { tr { th scope="col" { "Column" } th scope="col" { "Meaning" } th scope="col" { "Samples" } } }
-                tbody { @for (index, column) in columns.items().enumerate() {
-                    @let (name, called) = (column.at("name").text(), column.at("called"));
+                tbody { @for (index, column) in columns.elements().enumerate() {
+                    @let (name, called) = (column.at_path("name").to_text(), column.at_path("called"));
                     tr {
                         td { label for=(format!("called-{index}")) { (name) } input type="hidden" name="column" value=(name); }
                         td { select id=(format!("called-{index}")) name="called" {
@@ -171,10 +171,10 @@ fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
                                 option value=(field) selected[called.is(field)] { (meaning) }
                             }
                             @if called.is_there() && !called.is(&name) && !FIELDS.iter().any(|(field, _)| called.is(field)) {
-                                option value=(called.text()) selected { (called.text()) }
+                                option value=(called.to_text()) selected { (called.to_text()) }
                             }
                         } }
-                        td { @for sample in column.at("samples").items() { code { (sample.text()) } " " } }
+                        td { @for sample in column.at_path("samples").elements() { code { (sample.to_text()) } " " } }
                     }
                 } }
             } }
@@ -186,19 +186,19 @@ fn columns(columns: JsonView<'_>, by_format: bool) -> Markup {
 fn own_name(name: &str, column: JsonView<'_>) -> String {
     match FIELDS.iter().find(|(field, _)| *field == name) {
         Some((_, meaning)) => (*meaning).to_owned(),
-        None if column.at("report_data").is_true() || !column.at("called").is(name) => format!("Report data: {name}"),
+        None if column.at_path("report_data").is_true() || !column.at_path("called").is(name) => format!("Report data: {name}"),
         None => name.to_owned(),
     }
 }
 
 fn rejected(at: JsonView<'_>) -> Markup {
-    let first: Vec<Value> = at.at("rejects").items().take(MAX_REJECTS).map(|reject| reject.0.clone()).collect();
+    let first: Vec<Value> = at.at_path("rejects").elements().take(MAX_REJECTS).map(|reject| reject.json().clone()).collect();
     let shown = first.len();
     html! {
         @if shown > 0 {
             (section("Rejected lines", &html! {
-                (table("Rejected lines", REJECTS, JsonView(&Value::Array(first))))
-                @if at.at("refused").text() != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(&at.at("refused").text())) "." } }
+                (table("Rejected lines", REJECTS, JsonView::of(&Value::Array(first))))
+                @if at.at_path("refused").to_text() != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(&at.at_path("refused").to_text())) "." } }
             }))
         }
     }
@@ -206,21 +206,21 @@ fn rejected(at: JsonView<'_>) -> Markup {
 
 /// Returns whether a dry run computed the document's total.
 fn is_summed(document: JsonView<'_>) -> bool {
-    document.at_any("total").is_there()
+    document.named("total").is_there()
 }
 
 fn documents(at: JsonView<'_>, title: &str) -> Markup {
     html! {
-        @if at.at("documents").items().next().is_some() {
+        @if at.at_path("documents").elements().next().is_some() {
             (section(title, &html! {
-                (table(title, if at.at("documents").items().any(is_summed) { TRIED_DOCUMENTS } else { DOCUMENTS }, at.at("documents")))
-                @if at.at_any("dry_run").is_true() && !at.at("documents").items().all(is_summed) {
+                (table(title, if at.at_path("documents").elements().any(is_summed) { TRIED_DOCUMENTS } else { DOCUMENTS }, at.at_path("documents")))
+                @if at.named("dry_run").is_true() && !at.at_path("documents").elements().all(is_summed) {
                     p.muted { "Totals are shown for the first 100 documents, and only for files of up to 10,000 lines." }
                 }
-                @if at.at("documents").items().any(|document| !document.at("document_number").is_there()) {
+                @if at.at_path("documents").elements().any(|document| !document.at_path("document_number").is_there()) {
                     p.muted { "Documents without a number would be created." }
                 }
-                @if at.at("more_documents").is_amount() { p.muted { "And " (number(at.at("more_documents"))) " more." } }
+                @if at.at_path("more_documents").is_amount() { p.muted { "And " (number(at.at_path("more_documents"))) " more." } }
             }))
         }
     }
@@ -228,13 +228,13 @@ fn documents(at: JsonView<'_>, title: &str) -> Markup {
 
 /// Renders the result of an import that was not complete.
 pub fn import_result(file: &PendingFile, result: &Value) -> Markup {
-    let at = JsonView(result);
+    let at = JsonView::of(result);
     html! {
         h1 { "Import result: " (file.name) }
         (counted(at, false))
-        @if at.at("stopped").is_there() {
+        @if at.at_path("stopped").is_there() {
             p {
-                "The import stopped at line " (at.at("stopped.line").text()) ": " (at.at("stopped.detail").text()) ". "
+                "The import stopped at line " (at.at_path("stopped.line").to_text()) ": " (at.at_path("stopped.detail").to_text()) ". "
                 "Earlier lines are saved. Import the same file again to continue: recorded lines are skipped and counted as duplicates."
             }
             form method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
@@ -248,7 +248,7 @@ pub fn import_result(file: &PendingFile, result: &Value) -> Markup {
                 button name="do" value="import" { "Continue import" }
             }
         }
-        p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "Show import" } }
+        p { a.button href=(href(&[IMPORTS.part, &at.at_path("import_ref").to_text()])) { "Show import" } }
         (rejected(at))
         (documents(at, "Affected documents"))
     }
@@ -256,45 +256,45 @@ pub fn import_result(file: &PendingFile, result: &Value) -> Markup {
 
 /// Renders the page of an import. `may_undo` states whether the visitor may undo it.
 pub fn import(import: &Value, may_undo: bool) -> Markup {
-    let at = JsonView(import);
-    let undone = at.at("undone");
+    let at = JsonView::of(import);
+    let undone = at.at_path("undone");
     html! {
-        h1 { "Import " (name(at.at("name"))) }
-        @if may_undo && at.at("left").is_amount() {
-            p { a.button href=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
+        h1 { "Import " (name(at.at_path("name"))) }
+        @if may_undo && at.at_path("left").is_amount() {
+            p { a.button href=(href(&[IMPORTS.part, &at.at_path("import_ref").to_text(), "undo"])) {
                 @if undone.is_there() { "Continue undo" } @else { "Undo import" }
             } }
         }
         (facts(&[
-            ("State", state(at.at("state"))),
-            ("Started", instant(at.at("begun_at"))),
-            ("Ended", instant(at.at("ended_at"))),
+            ("State", state(at.at_path("state"))),
+            ("Started", instant(at.at_path("begun_at"))),
+            ("Ended", instant(at.at_path("ended_at"))),
             ("Actor", isolated(&actor(at))),
-            ("Events recorded", number(at.at("recorded"))),
-            ("Duplicates", number(at.at("already_there"))),
-            ("Rejected lines", number(at.at("refused"))),
-            ("Stopped at line", number(at.at("stopped_at_line"))),
-            ("Size in bytes", number(at.at("bytes"))),
-            ("SHA-256", html! { code { (at.at("sha256").text()) } }),
-            ("Request ID", html! { (at.at("request_id").text()) }),
+            ("Events recorded", number(at.at_path("recorded"))),
+            ("Duplicates", number(at.at_path("already_there"))),
+            ("Rejected lines", number(at.at_path("refused"))),
+            ("Stopped at line", number(at.at_path("stopped_at_line"))),
+            ("Size in bytes", number(at.at_path("bytes"))),
+            ("SHA-256", html! { code { (at.at_path("sha256").to_text()) } }),
+            ("Request ID", html! { (at.at_path("request_id").to_text()) }),
         ]))
-        @if at.at("state").is("UNFINISHED") {
+        @if at.at_path("state").is("UNFINISHED") {
             p { "The import is running, or the server stopped during it. Import the same file again to continue, or undo the recorded events." }
         }
-        @if at.at("state").is("CUT_SHORT") {
+        @if at.at_path("state").is("CUT_SHORT") {
             p {
-                "The import stopped at line " (at.at("stopped_at_line").text()) ". Earlier lines are saved. "
+                "The import stopped at line " (at.at_path("stopped_at_line").to_text()) ". Earlier lines are saved. "
                 "Import the same file again under the same name to continue: recorded lines are skipped and counted as duplicates."
             }
         }
         @if undone.is_there() {
             (section("Undo", &facts(&[
                 ("Actor", isolated(&actor(undone))),
-                ("Started", instant(undone.at("begun_at"))),
-                ("Ended", instant(undone.at("ended_at"))),
-                ("Events deleted", number(undone.at("deleted"))),
-                ("Already deleted", number(undone.at("already_deleted"))),
-                ("Remaining", number(at.at("left"))),
+                ("Started", instant(undone.at_path("begun_at"))),
+                ("Ended", instant(undone.at_path("ended_at"))),
+                ("Events deleted", number(undone.at_path("deleted"))),
+                ("Already deleted", number(undone.at_path("already_deleted"))),
+                ("Remaining", number(at.at_path("left"))),
             ])))
         }
         (documents(at, "Affected documents"))
@@ -303,24 +303,24 @@ pub fn import(import: &Value, may_undo: bool) -> Markup {
 
 /// Renders the confirmation page for undoing an import, with the events that the last attempt could not delete.
 pub fn import_undo(import: &Value, rejects: &Value) -> Markup {
-    let at = JsonView(import);
-    let left = at.at("left").text();
+    let at = JsonView::of(import);
+    let left = at.at_path("left").to_text();
     html! {
-        h1 { "Undo import " (name(at.at("name"))) }
-        @if at.at("left").is_amount() {
+        h1 { "Undo import " (name(at.at_path("name"))) }
+        @if at.at_path("left").is_amount() {
             p {
                 strong { (grouped(&left)) " events" } " of this import will be deleted. Events that are already deleted are skipped. Drafts are reduced. "
                 "Issued documents are corrected by credits or debits. Afterwards, the same file can be imported again."
             }
-            form method="post" action=(href(&[IMPORTS.part, &at.at("import_ref").text(), "undo"])) {
+            form method="post" action=(href(&[IMPORTS.part, &at.at_path("import_ref").to_text(), "undo"])) {
                 button.grave { "Delete " (grouped(&left)) " events" } " "
-                a href=(href(&[IMPORTS.part, &at.at("import_ref").text()])) { "Cancel" }
+                a href=(href(&[IMPORTS.part, &at.at_path("import_ref").to_text()])) { "Cancel" }
             }
         } @else {
             p { "No events remain to delete." }
         }
-        @if JsonView(rejects).items().next().is_some() {
-            (section("Events that could not be deleted", &table("Events that could not be deleted", KEPT_BACK, JsonView(rejects))))
+        @if JsonView::of(rejects).elements().next().is_some() {
+            (section("Events that could not be deleted", &table("Events that could not be deleted", KEPT_BACK, JsonView::of(rejects))))
         }
         (documents(at, "Affected documents"))
     }

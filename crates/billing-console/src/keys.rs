@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::{href, instant, name, words};
+use billing_api::json_view::JsonView;
 
 /// A new API key. Its password is shown only once.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ const MEANINGS: [(&str, &str); 5] = [
 pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
     html! {
         h1 { "API keys" }
-        @if JsonView(keys).items().next().is_some() {
-            (table(JsonView(keys)))
+        @if JsonView::of(keys).elements().next().is_some() {
+            (table(JsonView::of(keys)))
         } @else {
             p { "No API keys yet. Create a key for the software that reports your usage." }
         }
@@ -66,14 +66,14 @@ fn table(keys: JsonView<'_>) -> Markup {
                     th scope="col" { "Key" } th scope="col" { "Name" } th scope="col" { "Scopes" } th scope="col" { "Created" }
                     th scope="col" { "Last used" } th scope="col" { "Expires" } th scope="col" { "Actions" }
                 } }
-                tbody { @for key in keys.items() {
+                tbody { @for key in keys.elements() {
                     tr {
-                        td { code { (key.at("api_key").text()) } }
-                        td { (name(key.at("name"))) }
+                        td { code { (key.at_path("api_key").to_text()) } }
+                        td { (name(key.at_path("name"))) }
                         td { (scopes(key)) }
-                        td { (instant(key.at("created_at"))) }
-                        td { @if key.at("last_used_at").is_there() { (instant(key.at("last_used_at"))) } @else { span.muted { "never" } } }
-                        td { @if key.at("expires_at").is_there() { (instant(key.at("expires_at"))) } @else { span.muted { "never" } } }
+                        td { (instant(key.at_path("created_at"))) }
+                        td { @if key.at_path("last_used_at").is_there() { (instant(key.at_path("last_used_at"))) } @else { span.muted { "never" } } }
+                        td { @if key.at_path("expires_at").is_there() { (instant(key.at_path("expires_at"))) } @else { span.muted { "never" } } }
                         td { (change(key)) }
                     }
                 } }
@@ -83,16 +83,16 @@ fn table(keys: JsonView<'_>) -> Markup {
 }
 
 fn scopes(key: JsonView<'_>) -> Markup {
-    let all: Vec<String> = key.at("scopes").items().map(JsonView::text).collect();
+    let all: Vec<String> = key.at_path("scopes").elements().map(JsonView::to_text).collect();
     html! { @if all.len() == MEANINGS.len() { "all" } @else { @for scope in &all { code { (scope) } " " } } }
 }
 
 fn change(key: JsonView<'_>) -> Markup {
-    let (reference, name) = (key.at("api_key_ref").text(), key.at("api_key").text());
+    let (reference, name) = (key.at_path("api_key_ref").to_text(), key.at_path("api_key").to_text());
     html! {
         details {
             summary aria-label={ "Manage " (name) } { "Manage" }
-            @if key.at("successor_ref").is_there() {
+            @if key.at_path("successor_ref").is_there() {
                 p.muted { "This key has been rotated." }
             } @else {
                 form.stack method="post" action=(href(&["keys", "rotate", &reference])) {
@@ -152,16 +152,16 @@ fn meaning(scope: &str) -> String {
 
 /// Renders the page of a new key.
 pub fn generated_key(made: &GeneratedKey) -> Markup {
-    let answer = JsonView(&made.answer);
-    let (key, password, service) = (answer.at("api_key").text(), answer.at("password").text(), &made.service);
+    let answer = JsonView::of(&made.answer);
+    let (key, password, service) = (answer.at_path("api_key").to_text(), answer.at_path("password").to_text(), &made.service);
     html! {
         h1 { "New API key" }
         p { strong { "Save the password now. It won't be shown again." } " Store it as a secret." }
         dl.facts {
             div { dt { "Key" } dd { code { (key) } } }
             div { dt { "Password" } dd { code { (password) } } }
-            @if answer.at_any("rotated_expires_at").is_there() {
-                div { dt { "Old key expires" } dd { (instant(answer.at_any("rotated_expires_at"))) } }
+            @if answer.named("rotated_expires_at").is_there() {
+                div { dt { "Old key expires" } dd { (instant(answer.named("rotated_expires_at"))) } }
             }
         }
         h2 { "Log-in command" }

@@ -24,7 +24,6 @@ mod frame;
 mod home;
 mod import;
 mod input;
-mod json_view;
 mod keys;
 mod list;
 mod log_in;
@@ -43,6 +42,7 @@ mod wizard;
 
 pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
 pub use assets::{Asset, SCRIPT, STYLE};
+pub use billing_api::json_view::JsonView;
 pub use bulk::{BulkPage, BulkRow, Selection, bulk_preview, bulk_result};
 pub use contract::{ContractAnswers, contract, has_quantity, is_fixed, price, quantity_on};
 pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};
@@ -57,7 +57,6 @@ pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, apart, framed, pa
 pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
 pub use import::{IMPORT_PATH, PendingFile, import, import_check, import_form, import_result, import_undo, usual_field};
 pub use input::InputKind;
-pub use json_view::JsonView;
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};

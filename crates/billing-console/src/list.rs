@@ -7,10 +7,10 @@ use crate::audit::{changes, is_identifier, sentence};
 use crate::bulk::{Selection, selection};
 use crate::filters::{ListFilters, NamedPeriod, address, narrowing};
 use crate::input::InputKind;
-use crate::json_view::JsonView;
 use crate::listings::ALL;
 use crate::parts::{actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, words};
 use crate::thing::content;
+use billing_api::json_view::JsonView;
 
 /// The format of a column.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +145,7 @@ impl Listing {
     /// Returns an object's name: the field that links to its page.
     pub fn name_of(&self, thing: JsonView<'_>) -> String {
         let leads_there = |column: &&Column| column.leads.is_some_and(|(part, _)| part == self.part);
-        self.columns.iter().find(leads_there).map(|column| thing.at(column.field).text()).unwrap_or_default()
+        self.columns.iter().find(leads_there).map(|column| thing.at_path(column.field).to_text()).unwrap_or_default()
     }
 }
 
@@ -256,13 +256,13 @@ pub struct PageLinks {
 
 /// Renders the page of a list.
 pub fn list(listing: &Listing, part: &ListPage, filters: &ListFilters, view: &View) -> Markup {
-    let elements = JsonView(&part.elements);
+    let elements = JsonView::of(&part.elements);
     let is_narrowed = filters.is_narrowed();
     html! {
         h1 { (listing.title) }
         @if listing.is_made_here { p { a.button href=(href(&["new", listing.part])) { (listing.making()) } } }
         (narrowing(listing, filters, view))
-        @if elements.items().next().is_none() {
+        @if elements.elements().next().is_none() {
             p { @if is_narrowed { "No results match these filters." } @else { (listing.empty) } }
         } @else {
             (ordered(listing.title, view, elements, part.selection.as_ref()))
@@ -312,7 +312,7 @@ fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_
             table {
                 thead { tr { (headings) } }
                 tbody {
-                    @for element in elements.items() {
+                    @for element in elements.elements() {
                         tr {
                             @if let Some(selection) = selection { td { (selection.check_box(element)) } }
                             @for column in columns { td class=[class(column)] { (cell(column, element)) } }
@@ -341,10 +341,10 @@ pub fn headings(columns: &[Column]) -> Vec<String> {
 
 /// Returns a CSV row below [`headings`], with all digits and UTC timestamps. The flag marks numbers.
 pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
-    let element = JsonView(element);
-    let said = |field: &str| (element.at(field).text(), element.at(field).0.is_number());
+    let element = JsonView::of(element);
+    let said = |field: &str| (element.at_path(field).to_text(), element.at_path(field).json().is_number());
     let of_column = |column: &Column| match column.shown {
-        CellFormat::Balances => (balances(element.at(column.field)), false),
+        CellFormat::Balances => (balances(element.at_path(column.field)), false),
         _ => said(column.field),
     };
     columns.iter().map(of_column).chain(currency_of(columns).map(said)).collect()
@@ -352,8 +352,8 @@ pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool
 
 /// Returns amounts due as in the headers of document lists: `EUR 5311.62, USD 3.00`.
 fn balances(at: JsonView<'_>) -> String {
-    let shown = |owed: JsonView<'_>| format!("{} {}", owed.at("currency").text(), owed.at("due").text());
-    at.items().map(shown).collect::<Vec<_>>().join(", ")
+    let shown = |owed: JsonView<'_>| format!("{} {}", owed.at_path("currency").to_text(), owed.at_path("due").to_text());
+    at.elements().map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the field with the currency of amounts, unless a column shows it.
@@ -366,38 +366,39 @@ fn currency_of(columns: &[Column]) -> Option<&'static str> {
 }
 
 fn cell(column: &Column, element: JsonView<'_>) -> Markup {
-    let at = element.at(column.field);
+    let at = element.at_path(column.field);
     let shown = match column.shown {
         CellFormat::Text | CellFormat::Name | CellFormat::Prose => name(at),
-        CellFormat::Due(_) if element.at_any("state").is("DRAFT") => html! {},
-        CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at(currency).text()),
+        CellFormat::Due(_) if element.named("state").is("DRAFT") => html! {},
+        CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at_path(currency).to_text()),
         CellFormat::Balances => {
-            html! { @for owed in at.items() { div { (money(owed.at("due"), &owed.at("currency").text())) } } }
+            html! { @for owed in at.elements() { div { (money(owed.at_path("due"), &owed.at_path("currency").to_text())) } } }
         }
         CellFormat::Number => number(at),
         CellFormat::Day => day(at),
         CellFormat::Instant => instant(at),
         CellFormat::State => state(at),
-        CellFormat::Word => html! { (words(&at.text())) },
-        CellFormat::Told if at.0.is_object() => html! { details { summary { "Show" } (content(column.field, at)) } },
-        CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.text()) } } } } },
+        CellFormat::Word => html! { (words(&at.to_text())) },
+        CellFormat::Told if at.json().is_object() => html! { details { summary { "Show" } (content(column.field, at)) } },
+        CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.to_text()) } } } } },
         CellFormat::Labelled(label) => {
-            let label = element.at_any(label);
+            let label = element.named(label);
             return if label.is_there() { linked(column, element, &name(label)) } else { name(at) };
         }
         CellFormat::Actor => isolated(&actor(element)),
         CellFormat::Sentence => sentence(element),
         CellFormat::Changes => changes(element),
-        CellFormat::Id => identifier("Show", &at.text()),
-        CellFormat::Event => html! { (words(&at.text().replace('.', " "))) },
-        CellFormat::Subject => subject(element, &element.at_any("subject_name").text()),
+        CellFormat::Id => identifier("Show", &at.to_text()),
+        CellFormat::Event => html! { (words(&at.to_text().replace('.', " "))) },
+        CellFormat::Subject => subject(element, &element.named("subject_name").to_text()),
     };
     linked(column, element, &shown)
 }
 
 /// Renders the value of a column with the link to its page.
 fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
-    let page = column.leads.map(|(part, key)| (part, element.at(key).text())).filter(|(_, reference)| !reference.is_empty());
+    let page =
+        column.leads.map(|(part, key)| (part, element.at_path(key).to_text())).filter(|(_, reference)| !reference.is_empty());
     match page {
         Some((part, reference)) => html! { a href=(href(&[part, &reference])) { (shown) } },
         None => shown.clone(),
@@ -406,7 +407,7 @@ fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
 
 /// Renders the subject of a notification by its name, with a link to its page.
 pub(crate) fn subject(notification: JsonView<'_>, name: &str) -> Markup {
-    let subject = notification.at("subject").text();
+    let subject = notification.at_path("subject").to_text();
     let (kind, reference) = subject.split_once(':').unwrap_or((subject.as_str(), ""));
     let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
     let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
@@ -438,17 +439,17 @@ fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
 pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
     html! {
         h1 { "Search: " (sought) }
-        @if JsonView(found).items().next().is_none() {
+        @if JsonView::of(found).elements().next().is_none() {
             p { "No object has this number, reference or key, or words that start like this in its name, e-mail address or tax number." }
         } @else {
             div.scrolls {
                 table {
                     thead { tr { th { "Type" } th { "Name or number" } th { "Customer" } th { "Reference" } } }
-                    tbody { @for one in JsonView(found).items() { tr {
-                        @let reference = one.at("ref").text();
-                        td { (words(&one.at("kind").text())) }
+                    tbody { @for one in JsonView::of(found).elements() { tr {
+                        @let reference = one.at_path("ref").to_text();
+                        td { (words(&one.at_path("kind").to_text())) }
                         td.name { (link(page_of(one), &name_of(one))) }
-                        td.name { @if !one.at("kind").is("CUSTOMER") { (customer_of(one)) } }
+                        td.name { @if !one.at_path("kind").is("CUSTOMER") { (customer_of(one)) } }
                         td { @if !is_identifier(&reference) { (reference) } }
                     } } }
                 }
@@ -459,15 +460,15 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
 
 /// Returns an object's number, its name, or a reference that a caller chose.
 fn name_of(one: JsonView<'_>) -> String {
-    let reference = one.at("ref").text();
-    let names = [one.at_any("number").text(), one.at_any("name").text()];
+    let reference = one.at_path("ref").to_text();
+    let names = [one.named("number").to_text(), one.named("name").to_text()];
     let known = names.into_iter().find(|name| !name.is_empty());
-    known.unwrap_or_else(|| if is_identifier(&reference) { words(&one.at("kind").text()) } else { reference })
+    known.unwrap_or_else(|| if is_identifier(&reference) { words(&one.at_path("kind").to_text()) } else { reference })
 }
 
 /// Renders the customer of a search result by name.
 fn customer_of(one: JsonView<'_>) -> Markup {
-    let (reference, name) = (one.at_any("customer_ref").text(), one.at_any("customer_name").text());
+    let (reference, name) = (one.named("customer_ref").to_text(), one.named("customer_name").to_text());
     let page = (!reference.is_empty()).then(|| href(&["customers", &reference]));
     link(page, if name.is_empty() { &reference } else { &name })
 }
@@ -489,12 +490,12 @@ const PLACES: &[(&str, &str)] = &[
 
 /// Returns the console page of a search result.
 fn page_of(one: JsonView<'_>) -> Option<String> {
-    if one.at("kind").is("API_KEY") {
+    if one.at_path("kind").is("API_KEY") {
         return Some(href(&["keys"]));
     }
-    let (_, part) = PLACES.iter().find(|(kind, _)| one.at("kind").is(kind))?;
+    let (_, part) = PLACES.iter().find(|(kind, _)| one.at_path("kind").is(kind))?;
     // The URL ends with the reference; that of a payment with the reference of its document.
-    one.at("url").text().rsplit('/').next().map(|reference| href(&[part, reference]))
+    one.at_path("url").to_text().rsplit('/').next().map(|reference| href(&[part, reference]))
 }
 
 #[cfg(test)]
@@ -529,7 +530,7 @@ mod tests {
             ("API_KEY", "/auth/keys/list", Some("/console/keys")),
             ("ELSE", "/api/else/7", None),
         ] {
-            assert_eq!(page_of(JsonView(&json!({"kind": kind, "ref": "r", "url": url}))).as_deref(), page, "{kind}");
+            assert_eq!(page_of(JsonView::of(&json!({"kind": kind, "ref": "r", "url": url}))).as_deref(), page, "{kind}");
         }
         assert!(PLACES.iter().all(|(_, part)| Listing::of(part).is_some_and(|listing| listing.read.is_some())));
     }
@@ -539,14 +540,14 @@ mod tests {
         let refused = |name: serde_json::Value| {
             let element = json!([{"day": "2026-11-10", "count": 3, "detail": "no such customer", "customer_ref": "acme",
                 "customer_name": name, "usage_product_ref": "", "last_at": "2026-11-10T10:00:00Z"}]);
-            table("Rejected usage", &REFUSED.some(WHY), JsonView(&element)).into_string()
+            table("Rejected usage", &REFUSED.some(WHY), JsonView::of(&element)).into_string()
         };
         assert!(refused(json!("Acme Ltd")).contains("<a href=\"/console/customers/acme\">Acme Ltd</a>"));
         let unknown = refused(serde_json::Value::Null);
         assert!(unknown.contains("acme") && !unknown.contains("<a ") && unknown.contains("class=\"prose\""), "{unknown}");
         let delivery = json!([{"type": "document.issued", "notification_ref": "n", "subject": "document:d", "subject_name": "UB-INV-1",
             "endpoint_ref": "e", "endpoint_url": "https://example.com"}]);
-        let page = table("Deliveries", DELIVERIES.columns, JsonView(&delivery)).into_string();
+        let page = table("Deliveries", DELIVERIES.columns, JsonView::of(&delivery)).into_string();
         assert!(page.contains("<a href=\"/console/documents/d\">UB-INV-1</a>") && page.contains("Document issued"), "{page}");
     }
 
@@ -603,7 +604,7 @@ mod tests {
         let customer = json!({"name": "Acme", "balances": [owed("EUR", 1200), owed("USD", 3)]});
         let columns: Vec<Column> =
             CUSTOMERS.columns.iter().filter(|column| ["name", "balances"].contains(&column.field)).copied().collect();
-        let shown = table("Customers", &columns, JsonView(&json!([customer]))).into_string();
+        let shown = table("Customers", &columns, JsonView::of(&json!([customer]))).into_string();
         assert!(shown.contains("1,200") && shown.contains("USD"), "{shown}");
         assert_eq!(row(&columns, &customer)[1], ("EUR 1200, USD 3".to_owned(), false));
     }

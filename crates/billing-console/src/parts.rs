@@ -5,7 +5,7 @@ use maud::{Markup, Render, html};
 use serde_json::Value;
 
 use crate::frame::ROOT;
-use crate::json_view::JsonView;
+use billing_api::json_view::JsonView;
 
 /// Returns the URL of a console page. Path segments are percent-encoded.
 pub fn href(parts: &[&str]) -> String {
@@ -35,8 +35,8 @@ pub(crate) fn actor(at: JsonView<'_>) -> String {
 
 /// Returns the author in a field in words, as [`actor`] does: the name is in the field with `_name`.
 pub(crate) fn author_in(at: JsonView<'_>, field: &str) -> String {
-    let name = at.at_any(&format!("{field}_name"));
-    if name.is_there() { name.text() } else { author(&at.at(field).text()) }
+    let name = at.named(&format!("{field}_name"));
+    if name.is_there() { name.to_text() } else { author(&at.at_path(field).to_text()) }
 }
 
 /// Returns what is known of an author without a name.
@@ -83,7 +83,7 @@ pub(crate) fn isolated(text: &str) -> Markup {
 
 /// Renders the content of a field that people wrote, as [`isolated`] does.
 pub(crate) fn name(at: JsonView<'_>) -> Markup {
-    isolated(&at.text())
+    isolated(&at.to_text())
 }
 
 /// Formats a number with groups of three digits and a Unicode minus.
@@ -109,13 +109,13 @@ pub(crate) fn grouped(number: &str) -> String {
 
 /// Renders a number with digit groups and the exact value as tooltip.
 pub(crate) fn number(at: JsonView<'_>) -> Markup {
-    let exact = at.text();
+    let exact = at.to_text();
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
 /// Renders an amount with its currency.
 pub(crate) fn money(amount: JsonView<'_>, currency: &str) -> Markup {
-    let exact = amount.text();
+    let exact = amount.to_text();
     html! {
         @if amount.is_there() {
             data class="number" value=(exact) title=(format!("{exact} {currency}")) { (grouped(&exact)) " " span.currency { (currency) } }
@@ -128,14 +128,14 @@ pub(crate) fn amounts(told: &str) -> Markup {
     html! {
         @for (place, one) in told.split(", ").enumerate() {
             @if place > 0 { ", " }
-            @if let Some((currency, amount)) = one.split_once(' ') { (money(JsonView(&Value::from(amount)), currency)) } @else { (one) }
+            @if let Some((currency, amount)) = one.split_once(' ') { (money(JsonView::of(&Value::from(amount)), currency)) } @else { (one) }
         }
     }
 }
 
 /// Renders a timestamp to the second in UTC, which [`with_instants`] can replace. The exact value is the tooltip.
 pub(crate) fn instant(at: JsonView<'_>) -> Markup {
-    let exact = at.text();
+    let exact = at.to_text();
     let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
     html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
 }
@@ -159,7 +159,7 @@ pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> St
 
 /// Renders a date.
 pub(crate) fn day(at: JsonView<'_>) -> Markup {
-    html! { @if at.is_there() { time datetime=(at.text()) { (at.text()) } } }
+    html! { @if at.is_there() { time datetime=(at.to_text()) { (at.to_text()) } } }
 }
 
 /// Converts an API word such as `PARTIALLY_PAID` to readable text.
@@ -174,7 +174,7 @@ pub(crate) fn words(code: &str) -> String {
 
 /// Renders a state or kind with its color.
 pub(crate) fn state(at: JsonView<'_>) -> Markup {
-    let code = at.text();
+    let code = at.to_text();
     html! { @if at.is_there() { span.state data-state=(code) { (words(&code)) } } }
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn section(title: &(impl Render + ?Sized), body: &Markup) -> Markup {
 /// Renders an address in postal order. As on the printed document, the postal code precedes the city, but follows the state if
 /// there is one.
 pub(crate) fn address(at: JsonView<'_>) -> Markup {
-    let part = |field: &str| at.at(field).text();
+    let part = |field: &str| at.at_path(field).to_text();
     let joined = |parts: [String; 2], by: &str| parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by);
     let (zip_code, city, state) = (part("zip_code"), part("city"), part("state"));
     let place =

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::chart::{Point, line, stepped};
 use crate::effects::{AGAIN, CONFIRMED};
 use crate::figure::{ONE, billionths, digits};
-use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::CONTRACTS;
 use crate::parts::{changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
+use billing_api::json_view::JsonView;
 
 /// Maximum number of line items with a chart.
 const MAX_DRAWN: usize = 4;
@@ -80,11 +80,11 @@ pub struct PricePreview {
 
 /// Returns the line items with a chart. The pricing can be a request, in which fields can be missing.
 fn drawn(pricing: JsonView<'_>) -> impl Iterator<Item = JsonView<'_>> {
-    pricing.at_any("line_items").items().filter(|item| item.at_any("kind").is("USAGE")).take(MAX_DRAWN)
+    pricing.named("line_items").elements().filter(|item| item.named("kind").is("USAGE")).take(MAX_DRAWN)
 }
 
 fn exactly(at: JsonView<'_>) -> Option<i128> {
-    billionths(&at.text()).filter(|number| *number > 0)
+    billionths(&at.to_text()).filter(|number| *number > 0)
 }
 
 /// The chart of a line item.
@@ -98,11 +98,11 @@ struct Shape {
 }
 
 fn shape(item: JsonView<'_>, asked: Option<i128>) -> Shape {
-    let (price, included) = (item.at_any("price"), exactly(item.at_any("included_quantity")).unwrap_or_default());
-    let tiers = price.at_any("tiers").items().filter_map(|tier| exactly(tier.at_any("up_to")));
+    let (price, included) = (item.named("price"), exactly(item.named("included_quantity")).unwrap_or_default());
+    let tiers = price.named("tiers").elements().filter_map(|tier| exactly(tier.named("up_to")));
     let mut bends: Vec<i128> = tiers.map(|bound| bound.saturating_add(included)).collect();
-    bends.extend(exactly(item.at_any("prepaid_quantity")).into_iter().chain((included > 0).then_some(included)));
-    let size = exactly(price.at_any("package_size"));
+    bends.extend(exactly(item.named("prepaid_quantity")).into_iter().chain((included > 0).then_some(included)));
+    let size = exactly(price.named("package_size"));
     let bound = |size: i128, count: i128| size.saturating_mul(count).saturating_add(included);
     let last = bends.iter().copied().max();
     let usual = match (size, last) {
@@ -134,7 +134,7 @@ fn is_asked(quantity: &str) -> Option<i128> {
 
 /// Returns the quantities to rate for the charts of a pricing's page; an empty list without charts.
 pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
-    let items: Vec<JsonView<'_>> = drawn(JsonView(pricing)).collect();
+    let items: Vec<JsonView<'_>> = drawn(JsonView::of(pricing)).collect();
     let each = MAX_QUANTITIES / items.len().max(1);
     let mut all = BTreeSet::new();
     for item in items {
@@ -151,23 +151,23 @@ pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
 
 /// Renders the page of a pricing.
 pub fn pricing(answers: &PricingAnswers) -> Markup {
-    let at = JsonView(&answers.pricing);
-    let (reference, currency) = (at.at("product_pricing_ref").text(), at.at("currency").text());
+    let at = JsonView::of(&answers.pricing);
+    let (reference, currency) = (at.at_path("product_pricing_ref").to_text(), at.at_path("currency").to_text());
     html! {
-        h1 { (name(at.at("name"))) }
+        h1 { (name(at.at_path("name"))) }
         @if let Some(edit) = &answers.edit { p { a.button href=(edit) { "Edit" } } }
         (facts(&[
             ("Reference", html! { code { (reference) } }),
             ("Currency", html! { (currency) }),
-            ("Minimum fee", money(at.at("minimum_fee"), &currency)),
+            ("Minimum fee", money(at.at_path("minimum_fee"), &currency)),
         ]))
         @if drawn(at).next().is_some() { (calculator(answers, &reference)) }
-        @for item in at.at("line_items").items() {
-            (section(&name(item.at("name")), &line_item(item, &currency, answers)))
+        @for item in at.at_path("line_items").elements() {
+            (section(&name(item.at_path("name")), &line_item(item, &currency, answers)))
         }
         (section("Contracts with this pricing", &html! {
-            @if JsonView(&answers.contracts).items().next().is_some() {
-                (table(CONTRACTS.title, CONTRACTS.columns, JsonView(&answers.contracts)))
+            @if JsonView::of(&answers.contracts).elements().next().is_some() {
+                (table(CONTRACTS.title, CONTRACTS.columns, JsonView::of(&answers.contracts)))
                 p { (link(Some(format!("{}?{}", href(&["contracts"]), query(&[("product_pricing_ref", &reference)]))), "All contracts")) }
             } @else { p.muted { "No contracts yet." } }
         }))
@@ -191,10 +191,10 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
             button { "Calculate price" }
         }
         @if let Some(Ok(rate)) = &answers.asked {
-            @for item in JsonView(rate).at("line_items").items() {
+            @for item in JsonView::of(rate).at_path("line_items").elements() {
                 p role="status" {
-                    (name(item.at("name"))) ": at " (number(JsonView(rate).at("quantity"))) " → "
-                    strong { (money(item.at("amount"), &item.at("currency").text())) }
+                    (name(item.at_path("name"))) ": at " (number(JsonView::of(rate).at_path("quantity"))) " → "
+                    strong { (money(item.at_path("amount"), &item.at_path("currency").to_text())) }
                 }
             }
         }
@@ -202,30 +202,30 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
 }
 
 fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Markup {
-    let usage_product = item.at("usage_product_ref");
-    let to_product = usage_product.is_there().then(|| href(&["usage-products", &usage_product.text()]));
+    let usage_product = item.at_path("usage_product_ref");
+    let to_product = usage_product.is_there().then(|| href(&["usage-products", &usage_product.to_text()]));
     html! {
         (facts(&[
-            ("Line item", html! { code { (item.at("line_item_id").text()) } }),
-            ("Kind", html! { (words(&item.at("kind").text())) }),
-            ("Price model", html! { (words(&item.at("price.model").text())) }),
-            ("Usage product", link(to_product, &usage_product.text())),
-            ("Recurrence", html! { (words(&item.at("recurrence").text())) }),
-            ("Amount", money(item.at("price").at_any("amount"), currency)),
-            ("Unit price", money(item.at("price").at_any("unit_price"), currency)),
-            ("Package size", number(item.at("price").at_any("package_size"))),
-            ("Package price", money(item.at("price").at_any("package_price"), currency)),
-            ("Percentage", number(item.at("price").at_any("rate"))),
-            ("Fee per event", money(item.at("price").at_any("fixed_amount"), currency)),
-            ("Included quantity", number(item.at("included_quantity"))),
-            ("Prepaid quantity", number(item.at("prepaid_quantity"))),
-            ("Minimum amount", money(item.at("minimum_amount"), currency)),
-            ("Maximum amount", money(item.at("maximum_amount"), currency)),
+            ("Line item", html! { code { (item.at_path("line_item_id").to_text()) } }),
+            ("Kind", html! { (words(&item.at_path("kind").to_text())) }),
+            ("Price model", html! { (words(&item.at_path("price.model").to_text())) }),
+            ("Usage product", link(to_product, &usage_product.to_text())),
+            ("Recurrence", html! { (words(&item.at_path("recurrence").to_text())) }),
+            ("Amount", money(item.at_path("price").named("amount"), currency)),
+            ("Unit price", money(item.at_path("price").named("unit_price"), currency)),
+            ("Package size", number(item.at_path("price").named("package_size"))),
+            ("Package price", money(item.at_path("price").named("package_price"), currency)),
+            ("Percentage", number(item.at_path("price").named("rate"))),
+            ("Fee per event", money(item.at_path("price").named("fixed_amount"), currency)),
+            ("Included quantity", number(item.at_path("included_quantity"))),
+            ("Prepaid quantity", number(item.at_path("prepaid_quantity"))),
+            ("Minimum amount", money(item.at_path("minimum_amount"), currency)),
+            ("Maximum amount", money(item.at_path("maximum_amount"), currency)),
         ]))
-        @if item.at("price").at_any("tiers").items().next().is_some() { (tiers(item, currency)) }
-        @if item.at("kind").is("USAGE") {
-            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonView);
-            (over_quantity(item, JsonView(&answers.rates), is_asked(&answers.quantity), asked))
+        @if item.at_path("price").named("tiers").elements().next().is_some() { (tiers(item, currency)) }
+        @if item.at_path("kind").is("USAGE") {
+            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonView::of);
+            (over_quantity(item, JsonView::of(&answers.rates), is_asked(&answers.quantity), asked))
         }
     }
 }
@@ -250,21 +250,21 @@ pub fn price_choices(choices: &[(PriceChoice, String)], advanced: &str) -> Marku
 
 /// Renders the preview of a pricing: its amounts by quantity, or of its fixed line items.
 pub fn price_preview(preview: &PricePreview) -> Markup {
-    let (pricing, rates) = (JsonView(&preview.pricing), JsonView(&preview.rates));
-    let currency = pricing.at_any("currency").text();
+    let (pricing, rates) = (JsonView::of(&preview.pricing), JsonView::of(&preview.rates));
+    let currency = pricing.named("currency").to_text();
     html! {
         h1 { (preview.title) }
         p { (preview.tells) }
         p.muted { "Preview. Nothing is saved yet." }
         div data-result {
-            @for item in pricing.at_any("line_items").items() {
-                @if item.at_any("kind").is("USAGE") {
+            @for item in pricing.named("line_items").elements() {
+                @if item.named("kind").is("USAGE") {
                     (section(&isolated(&name_of(item)), &html! {
                         (examples(item, rates, &currency))
                         (over_quantity(item, rates, None, None))
                     }))
                 } @else {
-                    (facts(&[(name_of(item).as_str(), money(item.at_any("price").at_any("amount"), &currency))]))
+                    (facts(&[(name_of(item).as_str(), money(item.named("price").named("amount"), &currency))]))
                 }
             }
         }
@@ -279,14 +279,14 @@ pub fn price_preview(preview: &PricePreview) -> Markup {
 
 /// Returns the name of a line item of a request, by default its identifier.
 fn name_of(item: JsonView<'_>) -> String {
-    let name = item.at_any("name");
-    if name.is_there() { name.text() } else { item.at_any("line_item_id").text() }
+    let name = item.named("name");
+    if name.is_there() { name.to_text() } else { item.named("line_item_id").to_text() }
 }
 
 /// Renders the amounts of a few quantities.
 fn examples(item: JsonView<'_>, rates: JsonView<'_>, currency: &str) -> Markup {
     let rated: Vec<(JsonView<'_>, JsonView<'_>)> =
-        rates.items().filter_map(|rate| Some((rate.at("quantity"), amount_of(rate, item)?.at("amount")))).collect();
+        rates.elements().filter_map(|rate| Some((rate.at_path("quantity"), amount_of(rate, item)?.at_path("amount")))).collect();
     let every = rated.len().div_ceil(EXAMPLES).max(1);
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Examples" {
@@ -302,8 +302,8 @@ fn examples(item: JsonView<'_>, rates: JsonView<'_>, currency: &str) -> Markup {
 
 fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
     let mut from = "0".to_owned();
-    let rows = item.at("price").at_any("tiers").items().map(|tier| {
-        let to = tier.at("up_to").text();
+    let rows = item.at_path("price").named("tiers").elements().map(|tier| {
+        let to = tier.at_path("up_to").to_text();
         (std::mem::replace(&mut from, to), tier)
     });
     let rows: Vec<(String, JsonView<'_>)> = rows.collect();
@@ -313,9 +313,9 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
                 thead { tr { th scope="col" { "More than" } th scope="col" { "Up to" } th.amount scope="col" { "Unit price" } th.amount scope="col" { "Flat fee" } } }
                 tbody { @for (from, tier) in rows { tr {
                     td { (grouped(&from)) }
-                    td { @if tier.at("up_to").is_there() { (number(tier.at("up_to"))) } @else { "Unlimited" } }
-                    td.amount { (money(tier.at("unit_price"), currency)) }
-                    td.amount { (money(tier.at("flat_amount"), currency)) }
+                    td { @if tier.at_path("up_to").is_there() { (number(tier.at_path("up_to"))) } @else { "Unlimited" } }
+                    td.amount { (money(tier.at_path("unit_price"), currency)) }
+                    td.amount { (money(tier.at_path("flat_amount"), currency)) }
                 } } }
             }
         }
@@ -324,8 +324,8 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
 
 /// Returns the rated amount of a line item.
 fn amount_of<'v>(rate: JsonView<'v>, item: JsonView<'_>) -> Option<JsonView<'v>> {
-    let id = item.at_any("line_item_id").text();
-    rate.at("line_items").items().find(|rated| rated.at("line_item_id").is(&id))
+    let id = item.named("line_item_id").to_text();
+    rate.at_path("line_items").elements().find(|rated| rated.at_path("line_item_id").is(&id))
 }
 
 /// Renders the chart of a line item. `asked` is a quantity within the chart, and `marked` its rated amount.
@@ -333,12 +333,13 @@ fn over_quantity(item: JsonView<'_>, rates: JsonView<'_>, asked: Option<i128>, m
     let Shape { steps, end, .. } = shape(item, asked);
     let point = |rate: JsonView<'_>| {
         let rated = amount_of(rate, item)?;
-        Some(Point { x: rate.at("quantity").text(), y: rated.at("amount").text() })
+        Some(Point { x: rate.at_path("quantity").to_text(), y: rated.at_path("amount").to_text() })
     };
     let is_within = |point: &Point| billionths(&point.x).is_some_and(|quantity| quantity <= end);
-    let points: Vec<Point> = rates.items().filter_map(point).filter(is_within).collect();
+    let points: Vec<Point> = rates.elements().filter_map(point).filter(is_within).collect();
     let marked = marked.and_then(point);
-    let currency = rates.items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at("currency").text());
+    let currency =
+        rates.elements().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at_path("currency").to_text());
     let drawn = if steps.is_empty() { points.clone() } else { stepped(&points) };
     let told =
         |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, column};
 use crate::parts::{actor, facts, grouped, href, identifier, instant, isolated, number, section, state};
+use billing_api::json_view::JsonView;
 
 const FAILURES: &[Column] = &[
     column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
@@ -26,43 +26,45 @@ const BILLED: &[Column] = &[
 
 /// Renders the page of a run.
 pub fn billing_run(run: &Value) -> Markup {
-    let at = JsonView(run);
-    let (issued, voided) = by_fate(at.at("documents"));
+    let at = JsonView::of(run);
+    let (issued, voided) = by_fate(at.at_path("documents"));
     html! {
         h1 { "Billing run" }
         (facts(&[
-            ("State", state(at.at("state"))),
-            ("Started", instant(at.at("begun_at"))),
-            ("Ended", instant(at.at("ended_at"))),
+            ("State", state(at.at_path("state"))),
+            ("Started", instant(at.at_path("begun_at"))),
+            ("Ended", instant(at.at_path("ended_at"))),
             ("Actor", isolated(&actor(at))),
-            ("Contracts due", number(at.at("contracts"))),
-            ("Documents issued", number(at.at("issued"))),
-            ("Drafts voided", number(at.at("voided"))),
-            ("Failures", number(at.at("failed"))),
-            ("Request ID", identifier("Show", &at.at("request_id").text())),
+            ("Contracts due", number(at.at_path("contracts"))),
+            ("Documents issued", number(at.at_path("issued"))),
+            ("Drafts voided", number(at.at_path("voided"))),
+            ("Failures", number(at.at_path("failed"))),
+            ("Request ID", identifier("Show", &at.at_path("request_id").to_text())),
         ]))
-        @if at.at("state").is("UNFINISHED") {
+        @if at.at_path("state").is("UNFINISHED") {
             p { "The run is in progress, or the server stopped during it. Issued documents remain issued. The next run issues the rest." }
         }
-        @if at.at("state").is("CUT_SHORT") {
+        @if at.at_path("state").is("CUT_SHORT") {
             p { "The run reached its time limit. Run billing again to continue." }
         }
-        (listed("Failures", FAILURES, at.at("failures"), &at.at("failed").text()))
-        (listed("Documents issued", BILLED, JsonView(&issued), &at.at("issued").text()))
-        (listed("Drafts voided", BILLED, JsonView(&voided), &at.at("voided").text()))
+        (listed("Failures", FAILURES, at.at_path("failures"), &at.at_path("failed").to_text()))
+        (listed("Documents issued", BILLED, JsonView::of(&issued), &at.at_path("issued").to_text()))
+        (listed("Drafts voided", BILLED, JsonView::of(&voided), &at.at_path("voided").to_text()))
     }
 }
 
 /// Separates the issued from the voided documents.
 fn by_fate(documents: JsonView<'_>) -> (Value, Value) {
-    let (voided, issued): (Vec<Value>, Vec<Value>) =
-        documents.items().map(|document| document.0.clone()).partition(|document| JsonView(document).at("voided").is_true());
+    let (voided, issued): (Vec<Value>, Vec<Value>) = documents
+        .elements()
+        .map(|document| document.json().clone())
+        .partition(|document| JsonView::of(document).at_path("voided").is_true());
     (Value::Array(issued), Value::Array(voided))
 }
 
 /// Renders a table of the first elements, unless it is empty.
 fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) -> Markup {
-    let shown = elements.items().count();
+    let shown = elements.elements().count();
     html! {
         @if shown > 0 {
             (section(title, &html! {
@@ -75,9 +77,9 @@ fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) 
 
 /// Renders the preview of a run, with the button that starts it.
 pub fn billing_preview(report: &Value) -> Markup {
-    let at = JsonView(report);
-    let count = |field: &str| at.at(field).items().count().to_string();
-    let nothing = ["issued", "voided", "failed"].iter().all(|field| at.at(field).items().next().is_none());
+    let at = JsonView::of(report);
+    let count = |field: &str| at.at_path(field).elements().count().to_string();
+    let nothing = ["issued", "voided", "failed"].iter().all(|field| at.at_path(field).elements().next().is_none());
     html! {
         h1 { "Run billing" }
         @if nothing {
@@ -86,16 +88,16 @@ pub fn billing_preview(report: &Value) -> Markup {
         } @else {
             p {
                 "A run would issue " strong { (grouped(&count("issued"))) " documents" } " now"
-                @if at.at("voided").items().next().is_some() { " and void " (count("voided")) " empty drafts" }
+                @if at.at_path("voided").elements().next().is_some() { " and void " (count("voided")) " empty drafts" }
                 ". Issued documents are final. Usage reported for them later is billed by a debit or a credit."
             }
-            @if at.at("next").is_there() { p { "The preview reached its time limit. A run would issue more documents." } }
+            @if at.at_path("next").is_there() { p { "The preview reached its time limit. A run would issue more documents." } }
             form method="post" action=(href(&["new", BILLING_RUNS.part])) {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
-            (listed("Expected failures", FAILURES, at.at("failed"), &count("failed")))
-            (listed("Documents that would be issued", BILLED, at.at("issued"), &count("issued")))
-            (listed("Drafts that would be voided", BILLED, at.at("voided"), &count("voided")))
+            (listed("Expected failures", FAILURES, at.at_path("failed"), &count("failed")))
+            (listed("Documents that would be issued", BILLED, at.at_path("issued"), &count("issued")))
+            (listed("Drafts that would be voided", BILLED, at.at_path("voided"), &count("voided")))
             p.muted { "Documents without a number would be created when they are issued." }
         }
     }

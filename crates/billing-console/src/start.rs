@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::document::sheet;
 use crate::form::{Item, Suggestions, shown_field};
-use crate::json_view::JsonView;
 use crate::list::table;
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{href, link, section, state};
+use billing_api::json_view::JsonView;
 
 /// A step of the setup.
 #[derive(Clone, Debug)]
@@ -122,7 +122,7 @@ pub struct FirstCall {
 /// Renders the page with the first call.
 pub fn first_call(call: &FirstCall) -> Markup {
     let FirstCall { made, service, customer_ref, usage_product_ref, contract_ref } = call;
-    let (key, password) = (JsonView(made).at("api_key").text(), JsonView(made).at("password").text());
+    let (key, password) = (JsonView::of(made).at_path("api_key").to_text(), JsonView::of(made).at_path("password").to_text());
     let log_in = format!(
         "TOKEN=$(curl -s {service}/auth/login -H 'Content-Type: application/json' \\\n  -d '{{\"api_key\":\"{key}\",\"password\":\"{password}\"}}' | tr -d '\"')"
     );
@@ -153,14 +153,14 @@ pub struct Waited {
 
 /// Renders the page that waits for the first event and then shows its invoice.
 pub fn wait(waited: &Waited) -> Markup {
-    let document = JsonView(&waited.document);
+    let document = JsonView::of(&waited.document);
     let again = format!("?contract_ref={}", encoded(&waited.contract_ref));
     html! {
         @if document.is_there() {
             h1 { "First invoice" }
             p.notice role="status" { "The event was recorded on this invoice." }
-            p { (link(Some(href(&["documents", &document.at("document_ref").text()])), &document.at("document_number").text())) " "
-                (state(document.at("state"))) ". The invoice is a draft until its period ends, and every event updates it." }
+            p { (link(Some(href(&["documents", &document.at_path("document_ref").to_text()])), &document.at_path("document_number").to_text())) " "
+                (state(document.at_path("state"))) ". The invoice is a draft until its period ends, and every event updates it." }
             (sheet(document))
             p { a href=(href(&["usage"])) { "Usage" } " · " a href=(href(&[])) { "Home" } }
         } @else {
@@ -172,8 +172,8 @@ pub fn wait(waited: &Waited) -> Markup {
                 p role="status" { "No event on this contract yet." }
                 p { a.button href=(again) { "Refresh" } }
             }
-            @if JsonView(&waited.refused).items().next().is_some() {
-                (section("Rejected today", &table("Rejected today", &REFUSED.some(WHY), JsonView(&waited.refused))))
+            @if JsonView::of(&waited.refused).elements().next().is_some() {
+                (section("Rejected today", &table("Rejected today", &REFUSED.some(WHY), JsonView::of(&waited.refused))))
             }
             p { a href=(href(&["start"])) { "Back to first steps" } }
         }

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::parts::{href, instant, name, words};
+use billing_api::json_view::JsonView;
 
 /// Submitted values of a rejected invitation.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Marku
                     th scope="col" { "E-mail address" } th scope="col" { "Role" } th scope="col" { "Second factor" }
                     th scope="col" { "State" } th scope="col" { "Created" } th scope="col" { "Actions" }
                 } }
-                tbody { @for one in JsonView(administrators).items() { (row(one, own)) } }
+                tbody { @for one in JsonView::of(administrators).elements() { (row(one, own)) } }
             }
         }
         section {
@@ -79,14 +79,14 @@ fn roles(id: &str, chosen: &str) -> Markup {
 }
 
 fn row(one: JsonView<'_>, own: &str) -> Markup {
-    let is_own = one.at("email").is(own);
+    let is_own = one.at_path("email").is(own);
     html! {
         tr {
-            td { (name(one.at("email"))) @if is_own { " " span.muted { "(you)" } } }
-            td { (words(&one.at("role").text())) }
-            td { @if one.at("second_factor_since").is_there() { "on" } @else { span.muted { "off" } } }
+            td { (name(one.at_path("email"))) @if is_own { " " span.muted { "(you)" } } }
+            td { (words(&one.at_path("role").to_text())) }
+            td { @if one.at_path("second_factor_since").is_there() { "on" } @else { span.muted { "off" } } }
             td { (state(one)) }
-            td { (instant(one.at("created_at"))) }
+            td { (instant(one.at_path("created_at"))) }
             td { (change(one, is_own)) }
         }
     }
@@ -94,10 +94,10 @@ fn row(one: JsonView<'_>, own: &str) -> Markup {
 
 fn state(one: JsonView<'_>) -> Markup {
     html! {
-        @if one.at("disabled_at").is_there() {
+        @if one.at_path("disabled_at").is_there() {
             span.state data-state="VOID" { "Disabled" }
-        } @else if one.at("one_time_until").is_there() {
-            span.state data-state="DRAFT" { "Invited" } " until " (instant(one.at("one_time_until")))
+        } @else if one.at_path("one_time_until").is_there() {
+            span.state data-state="DRAFT" { "Invited" } " until " (instant(one.at_path("one_time_until")))
         } @else {
             span.state data-state="ACTIVE" { "Enabled" }
         }
@@ -105,13 +105,13 @@ fn state(one: JsonView<'_>) -> Markup {
 }
 
 fn change(one: JsonView<'_>, is_own: bool) -> Markup {
-    let (reference, email) = (one.at("admin_ref").text(), one.at("email").text());
-    let is_disabled = one.at("disabled_at").is_there();
+    let (reference, email) = (one.at_path("admin_ref").to_text(), one.at_path("email").to_text());
+    let is_disabled = one.at_path("disabled_at").is_there();
     html! {
         details {
             summary aria-label={ "Manage " (email) } { "Manage" }
             form.stack method="post" action=(href(&["team", "role", &reference])) {
-                label { "Role" (roles(&format!("role-{reference}"), &one.at("role").text())) }
+                label { "Role" (roles(&format!("role-{reference}"), &one.at_path("role").to_text())) }
                 div { button { "Save role" } }
             }
             @if is_own {
@@ -119,7 +119,7 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
             } @else {
                 form.stack method="post" action=(href(&["team", "reset", &reference])) {
                     p.told { "Creates a one-time password for an administrator who forgot the password." }
-                    @if one.at("second_factor_since").is_there() {
+                    @if one.at_path("second_factor_since").is_there() {
                         label.check {
                             input type="checkbox" name="remove_second_factor" value="true";
                             span { "Also remove the second factor, if the device and the recovery codes are lost" }
@@ -142,18 +142,18 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
 
 /// Renders the page with a new one-time password.
 pub fn invited(answer: &Value, service: &str) -> Markup {
-    let at = JsonView(answer);
+    let at = JsonView::of(answer);
     html! {
-        h1 { "One-time password for " (name(at.at("email"))) }
+        h1 { "One-time password for " (name(at.at_path("email"))) }
         p {
             strong { "Save the password now. It won't be shown again." }
             " The password works once. Send it to the administrator, who sets a new password at log-in."
         }
         dl.facts {
             div { dt { "Console" } dd { (service) (href(&[])) } }
-            div { dt { "E-mail address" } dd { (name(at.at("email"))) } }
-            div { dt { "Password" } dd { code { (at.at("password").text()) } } }
-            div { dt { "Valid until" } dd { (instant(at.at("one_time_until"))) } }
+            div { dt { "E-mail address" } dd { (name(at.at_path("email"))) } }
+            div { dt { "Password" } dd { code { (at.at_path("password").to_text()) } } }
+            div { dt { "Valid until" } dd { (instant(at.at_path("one_time_until"))) } }
         }
         p { a href=(href(&["team"])) { "Back to team" } }
     }

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::audit::is_identifier;
-use crate::json_view::JsonView;
 use crate::parts::{author, author_in, day, href, identifier, instant, isolated, link, number, words};
+use billing_api::json_view::JsonView;
 
 /// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
 const REFERENCES: &[(&str, &str, &str)] = &[
@@ -103,16 +103,16 @@ pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&st
             @if let Some(edit) = edit { a.button href=(edit) { "Edit" } }
             @if let Some(delete) = delete { a.button.grave href=(delete) { "Delete" } }
         } }
-        (fields(JsonView(answer)))
+        (fields(JsonView::of(answer)))
     }
 }
 
 /// Renders fields, with nested fields indented below. The name of a referenced object replaces its reference.
 pub(crate) fn fields(answer: JsonView<'_>) -> Markup {
     let is_shown_elsewhere = |name: &str| {
-        let names_reference = |(reference, _, of): &(&str, &str, &str)| *of == name && answer.at_any(reference).is_there();
+        let names_reference = |(reference, _, of): &(&str, &str, &str)| *of == name && answer.named(reference).is_there();
         let author = name.strip_suffix("_name").filter(|author| TextKind::of_field(author) == TextKind::Author);
-        REFERENCES.iter().any(names_reference) || author.is_some_and(|author| answer.at_any(author).is_there())
+        REFERENCES.iter().any(names_reference) || author.is_some_and(|author| answer.named(author).is_there())
     };
     html! {
         dl.facts {
@@ -138,9 +138,9 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
     if VERBATIM.contains(&name) {
         return verbatim(value);
     }
-    let reference = value.text();
+    let reference = value.to_text();
     if let Some((_, part, of)) = REFERENCES.iter().find(|(field, ..)| *field == name) {
-        let known = answer.at_any(of).text();
+        let known = answer.named(of).to_text();
         let shown = match (known.is_empty(), is_identifier(&reference)) {
             (false, _) => known,
             (true, true) => "Open".to_owned(),
@@ -155,10 +155,10 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
 }
 
 fn field(value: JsonView<'_>, kind: TextKind) -> Markup {
-    match value.0 {
+    match value.json() {
         Value::Object(_) => fields(value),
         Value::Array(_) => {
-            html! { @for element in value.items() { (field(element, kind)) } @if value.items().next().is_none() { "none" } }
+            html! { @for element in value.elements() { (field(element, kind)) } @if value.elements().next().is_none() { "none" } }
         }
         Value::Number(_) => number(value),
         Value::Bool(yes) => html! { @if *yes { "yes" } @else { "no" } },
@@ -175,7 +175,7 @@ fn field(value: JsonView<'_>, kind: TextKind) -> Markup {
 
 /// Renders content with its own names and without links.
 fn verbatim(value: JsonView<'_>) -> Markup {
-    match value.0 {
+    match value.json() {
         Value::Object(_) => html! {
             dl.facts {
                 @for (name, value) in value.fields().filter(|(_, value)| value.is_there()) {
@@ -183,7 +183,7 @@ fn verbatim(value: JsonView<'_>) -> Markup {
                 }
             }
         },
-        Value::Array(_) => html! { @for element in value.items() { (verbatim(element)) } },
+        Value::Array(_) => html! { @for element in value.elements() { (verbatim(element)) } },
         _ => field(value, TextKind::Other),
     }
 }
@@ -202,7 +202,7 @@ mod tests {
             "charge_ref": "setup", "contract_ref": ID, "contract_number": "C-28", "document_ref": ID, "customer_ref": "acme",
             "customer_name": "Acme <b>", "recorded_by": format!("admin:{ID}"), "request_id": ID, "email": null,
         });
-        let page = fields(JsonView(&answer)).into_string();
+        let page = fields(JsonView::of(&answer)).into_string();
         assert!(page.contains(&format!("<dt>Contract</dt><dd><a href=\"/console/contracts/{ID}\">C-28</a>")), "{page}");
         assert!(page.contains("<a href=\"/console/customers/acme\">Acme &lt;b&gt;</a>"), "{page}");
         assert!(page.contains(&format!("<a href=\"/console/documents/{ID}\">Open</a>")), "{page}");
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn content_of_the_organization_has_no_links_and_its_own_names() {
         let answer = json!({"mapping": {"customer_ref": "event.who", "line1": ["a", 2]}});
-        let page = fields(JsonView(&answer)).into_string();
+        let page = fields(JsonView::of(&answer)).into_string();
         assert!(page.contains("<dt>customer_ref</dt><dd>event.who</dd>") && page.contains("<dt>line1</dt>"), "{page}");
         assert!(!page.contains("href"), "{page}");
     }
@@ -233,15 +233,15 @@ mod tests {
             &format!("admin:{ID}"),
         ] {
             for name in ["name", "note", "po_number", "reference", "line1", "tax_id", "detail", "unit"] {
-                let page = fields(JsonView(&json!({name: text}))).into_string();
+                let page = fields(JsonView::of(&json!({name: text}))).into_string();
                 assert!(page.contains(&format!("<dd>{text}</dd>")), "{name}: {page}");
             }
-            let page = fields(JsonView(&json!({"metadata": {"created_at": text, "customer_ref": text}}))).into_string();
+            let page = fields(JsonView::of(&json!({"metadata": {"created_at": text, "customer_ref": text}}))).into_string();
             assert_eq!(page.matches(&format!("<dd>{text}</dd>")).count(), 2, "{page}");
         }
         let known =
             json!({"created_at": "2026-01-01T00:00:00Z", "due_date": "2026-01-02", "request_id": ID, "recorded_by": "scheduler"});
-        let page = fields(JsonView(&known)).into_string();
+        let page = fields(JsonView::of(&known)).into_string();
         for part in ["2026-01-01 00:00:00 UTC", "<time datetime=\"2026-01-02\">", "data-copy=", "The scheduler"] {
             assert!(page.contains(part), "{part}: {page}");
         }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::chart::{Bar, bars};
 use crate::figure::{billionths, digits};
 use crate::filters::field;
-use crate::json_view::JsonView;
 use crate::list::{Filter, table};
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{day, grouped, href, isolated, query, section};
 use crate::units::unit_of;
+use billing_api::json_view::JsonView;
 
 /// Maximum number of bars on a page, which keeps the page below 100 KB.
 const MAX_DRAWN: usize = 186;
@@ -51,8 +51,8 @@ pub struct UsageAnswers {
 impl UsageAnswers {
     /// Returns whether the quantity of a usage product in several intervals is not the sum of its quantities in each.
     pub fn needs_totals(&self) -> bool {
-        let product = |row: JsonView<'_>| product(self, &row.at("usage_product_ref").text()).map(aggregation);
-        JsonView(&self.summary).items().filter_map(product).any(|aggregation| !aggregation.adds_up())
+        let product = |row: JsonView<'_>| product(self, &row.at_path("usage_product_ref").to_text()).map(aggregation);
+        JsonView::of(&self.summary).elements().filter_map(product).any(|aggregation| !aggregation.adds_up())
     }
 }
 
@@ -83,7 +83,7 @@ impl Aggregation {
 }
 
 fn aggregation(product: JsonView<'_>) -> Aggregation {
-    match product.at_any("aggregation").0.as_str() {
+    match product.named("aggregation").json().as_str() {
         Some("COUNT") => Aggregation::Count,
         Some("MAX") => Aggregation::Max,
         Some("LATEST") => Aggregation::Latest,
@@ -92,13 +92,13 @@ fn aggregation(product: JsonView<'_>) -> Aggregation {
 }
 
 fn product<'a>(answers: &'a UsageAnswers, reference: &str) -> Option<JsonView<'a>> {
-    JsonView(&answers.usage_products).items().find(|product| product.at("usage_product_ref").is(reference))
+    JsonView::of(&answers.usage_products).elements().find(|product| product.at_path("usage_product_ref").is(reference))
 }
 
 /// Returns the quantity of a usage product in a summary without intervals.
 pub(crate) fn total_of(totals: &Value, reference: &str) -> i128 {
-    let row = JsonView(totals).items().find(|row| row.at("usage_product_ref").is(reference));
-    row.and_then(|row| billionths(&row.at("quantity").text())).unwrap_or_default()
+    let row = JsonView::of(totals).elements().find(|row| row.at_path("usage_product_ref").is(reference));
+    row.and_then(|row| billionths(&row.at_path("quantity").to_text())).unwrap_or_default()
 }
 
 /// The period and filters of usage charts.
@@ -163,14 +163,14 @@ impl Series {
 /// Returns usage by usage product, in descending order of events.
 pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
-    for row in JsonView(&answers.summary).items() {
-        let reference = row.at("usage_product_ref").text();
-        let Some(slot) = slots.iter().position(|slot| row.at("from").is(&slot.starts)) else { continue };
+    for row in JsonView::of(&answers.summary).elements() {
+        let reference = row.at_path("usage_product_ref").to_text();
+        let Some(slot) = slots.iter().position(|slot| row.at_path("from").is(&slot.starts)) else { continue };
         let index = all.iter().position(|series| series.reference == reference).unwrap_or_else(|| {
             all.push(named(answers, reference, slots.len()));
             all.len() - 1
         });
-        let (quantity, events) = (row.at("quantity").text(), row.at("events").0.as_u64().unwrap_or_default());
+        let (quantity, events) = (row.at_path("quantity").to_text(), row.at_path("events").json().as_u64().unwrap_or_default());
         let series = &mut all[index];
         series.sum += billionths(&quantity).unwrap_or_default();
         series.events += events;
@@ -182,7 +182,7 @@ pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Serie
 
 fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
     let product = product(answers, &reference);
-    let said = |field: &str| product.map(|product| product.at(field).text()).filter(|text| !text.is_empty());
+    let said = |field: &str| product.map(|product| product.at_path(field).to_text()).filter(|text| !text.is_empty());
     let name = said("name").unwrap_or_else(|| reference.clone());
     let unit = said("unit").unwrap_or_default();
     let aggregation = product.map_or(Aggregation::Sum, aggregation);
@@ -265,7 +265,7 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
         h1 { "Usage" }
         (narrowing(explored))
         p {
-            (day(JsonView(&Value::from(explored.days.0.as_str())))) " – " (day(JsonView(&Value::from(explored.days.1.as_str()))))
+            (day(JsonView::of(&Value::from(explored.days.0.as_str())))) " – " (day(JsonView::of(&Value::from(explored.days.1.as_str()))))
             ", by " (explored.interval) ", " (explored.zone)
             @if explored.is_coarser { span.muted { ". Shorter intervals would have too many bars." } }
         }
@@ -291,7 +291,7 @@ pub fn usage_sums(answers: &UsageAnswers, whole: &Value, span: &Span) -> Markup 
 /// Renders a customer's charts.
 pub fn usage_lately(answers: &UsageAnswers, span: &Span) -> Markup {
     html! {
-        @if JsonView(&answers.summary).items().next().is_none() { p.muted { "No usage." } } @else { (charts(answers, span, MOST_LATELY)) }
+        @if JsonView::of(&answers.summary).elements().next().is_none() { p.muted { "No usage." } } @else { (charts(answers, span, MOST_LATELY)) }
     }
 }
 
@@ -339,8 +339,8 @@ fn refused(span: &Span, explored: &Explored) -> Markup {
     let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
-        @if JsonView(&explored.refused).items().next().is_some() {
-            (table("Rejected usage", &REFUSED.some(WHY), JsonView(&explored.refused)))
+        @if JsonView::of(&explored.refused).elements().next().is_some() {
+            (table("Rejected usage", &REFUSED.some(WHY), JsonView::of(&explored.refused)))
             p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All rejected usage on these days" } }
         } @else { p.muted { "No usage was rejected on these days (UTC)." } }
     }

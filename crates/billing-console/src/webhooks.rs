@@ -4,11 +4,11 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::json_view::JsonView;
 use crate::list::{CellFormat, Column, subject, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
 use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, words};
 use crate::thing::fields;
+use billing_api::json_view::JsonView;
 
 /// Overlap periods of a replaced secret with its successor, in hours.
 const OVERLAPS: [(&str, &str); 3] = [("0", "immediately"), ("24", "in 1 day"), ("168", "in 7 days")];
@@ -99,30 +99,30 @@ fn entry(form: &WebhookForm, name: &str, label: &str, value: &str, meaning: &str
 
 /// Renders the page of an endpoint.
 pub fn webhook(answers: &WebhookAnswers) -> Markup {
-    let at = JsonView(&answers.endpoint);
-    let reference = at.at("endpoint_ref").text();
+    let at = JsonView::of(&answers.endpoint);
+    let reference = at.at_path("endpoint_ref").to_text();
     let all = format!("{}?endpoint_ref={}", href(&[DELIVERIES.part]), encoded(&reference));
-    let list = |field: &str| at.at(field).items().map(JsonView::text).collect::<Vec<_>>().join(", ");
+    let list = |field: &str| at.at_path(field).elements().map(JsonView::to_text).collect::<Vec<_>>().join(", ");
     html! {
-        h1 { "Webhook endpoint " (state(at.at("state"))) }
+        h1 { "Webhook endpoint " (state(at.at_path("state"))) }
         @if answers.may_change { (actions(&reference)) }
         (facts(&[
-            ("URL", html! { code { (at.at("url").text()) } }),
-            ("Description", html! { (name(at.at("description"))) }),
+            ("URL", html! { code { (at.at_path("url").to_text()) } }),
+            ("Description", html! { (name(at.at_path("description"))) }),
             ("Event types", html! { (list("event_types")) }),
             ("Customers", html! { (list("customer_refs")) }),
-            ("Disabled because", html! { @if at.at("disabled_reason").is_there() { (words(&at.at("disabled_reason").text())) } }),
-            ("Paused until", instant(at.at("paused_until"))),
-            ("Failing since", instant(at.at("failing_since"))),
-            ("Last delivered", instant(at.at("last_delivered_at"))),
-            ("Pending", number(at.at("pending"))),
-            ("Failed", number(at.at("failed"))),
-            ("Created", instant(at.at("created_at"))),
+            ("Disabled because", html! { @if at.at_path("disabled_reason").is_there() { (words(&at.at_path("disabled_reason").to_text())) } }),
+            ("Paused until", instant(at.at_path("paused_until"))),
+            ("Failing since", instant(at.at_path("failing_since"))),
+            ("Last delivered", instant(at.at_path("last_delivered_at"))),
+            ("Pending", number(at.at_path("pending"))),
+            ("Failed", number(at.at_path("failed"))),
+            ("Created", instant(at.at_path("created_at"))),
             ("Endpoint ID", identifier("Show", &reference)),
         ]))
         (section("Deliveries", &html! {
-            @if JsonView(&answers.deliveries).items().next().is_some() {
-                (table("Deliveries", &DELIVERIES.some(DELIVERIES_OF), JsonView(&answers.deliveries)))
+            @if JsonView::of(&answers.deliveries).elements().next().is_some() {
+                (table("Deliveries", &DELIVERIES.some(DELIVERIES_OF), JsonView::of(&answers.deliveries)))
                 p { (link(Some(all), "All deliveries")) " · " (changes("WEBHOOK_ENDPOINT", &reference)) }
             } @else { p.muted { "No deliveries yet." } }
         }))
@@ -154,41 +154,41 @@ fn actions(reference: &str) -> Markup {
 
 /// Renders the page of a new secret.
 pub fn webhook_secret(answer: &Value) -> Markup {
-    let at = JsonView(answer);
+    let at = JsonView::of(answer);
     html! {
         h1 { "Secret of the webhook endpoint" }
         p { strong { "Save the secret now. It won't be shown again." } " The receiver verifies signatures with it." }
         (facts(&[
-            ("Secret", html! { code { (at.at("secret").text()) } }),
-            ("Old secret expires", instant(at.at_any("previous_expires_at"))),
+            ("Secret", html! { code { (at.at_path("secret").to_text()) } }),
+            ("Old secret expires", instant(at.named("previous_expires_at"))),
         ]))
-        p { a href=(href(&[WEBHOOKS.part, &at.at("endpoint_ref").text()])) { "Webhook endpoint" } }
+        p { a href=(href(&[WEBHOOKS.part, &at.at_path("endpoint_ref").to_text()])) { "Webhook endpoint" } }
     }
 }
 
 /// Renders a notification with its deliveries to each endpoint.
 pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Markup {
-    let at = JsonView(notification);
-    let reference = at.at("notification_ref").text();
+    let at = JsonView::of(notification);
+    let reference = at.at_path("notification_ref").to_text();
     html! {
-        h1 { "Notification: " (words(&at.at("type").text().replace('.', " "))) }
+        h1 { "Notification: " (words(&at.at_path("type").to_text().replace('.', " "))) }
         (facts(&[
-            ("Time", instant(at.at("timestamp"))),
-            ("Subject", subject(at, &name_of_subject(at.at("data")))),
-            ("Sequence", number(at.at("sequence"))),
-            ("Position", number(at.at("position"))),
+            ("Time", instant(at.at_path("timestamp"))),
+            ("Subject", subject(at, &name_of_subject(at.at_path("data")))),
+            ("Sequence", number(at.at_path("sequence"))),
+            ("Position", number(at.at_path("position"))),
             ("Notification ID", identifier("Show", &reference)),
         ]))
-        (section("Content", &fields(at.at("data"))))
-        @for delivery in JsonView(deliveries).items() {
-            @let (endpoint, url) = (delivery.at("endpoint_ref").text(), delivery.at_any("endpoint_url").text());
+        (section("Content", &fields(at.at_path("data"))))
+        @for delivery in JsonView::of(deliveries).elements() {
+            @let (endpoint, url) = (delivery.at_path("endpoint_ref").to_text(), delivery.named("endpoint_url").to_text());
             (section("Delivery", &html! {
                 (facts(&[
                     ("Endpoint", link(Some(href(&[WEBHOOKS.part, &endpoint])), if url.is_empty() { "Webhook endpoint" } else { &url })),
-                    ("State", state(delivery.at("state"))),
-                    ("Next attempt", instant(delivery.at("due_at"))),
+                    ("State", state(delivery.at_path("state"))),
+                    ("Next attempt", instant(delivery.at_path("due_at"))),
                 ]))
-                @if delivery.at("attempts").items().next().is_some() { (table("Attempts", ATTEMPTS, delivery.at("attempts"))) }
+                @if delivery.at_path("attempts").elements().next().is_some() { (table("Attempts", ATTEMPTS, delivery.at_path("attempts"))) }
                 @if may_send {
                     form method="post" action=(href(&[WEBHOOKS.part, "send", &endpoint])) {
                         input type="hidden" name="notification_ref" value=(reference);
@@ -202,14 +202,14 @@ pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Ma
 
 /// Returns the number or URL of the subject in the data of a notification.
 fn name_of_subject(data: JsonView<'_>) -> String {
-    let names = ["document_number", "contract_number", "url"].map(|field| data.at_any(field).text());
+    let names = ["document_number", "contract_number", "url"].map(|field| data.named(field).to_text());
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Renders the notifications of a document or contract, unless there are none.
 pub(crate) fn notifications(all: JsonView<'_>) -> Markup {
     html! {
-        @if all.items().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all))) }
+        @if all.elements().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all))) }
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::contract_tasks::{TaskField, hidden, inputs, more, refused};
 use crate::effects::{CONFIRMED, amount_changes, is_seen, warnings, whole_documents};
-use crate::json_view::JsonView;
+use billing_api::json_view::JsonView;
 
 /// Everything around a step of the wizard.
 #[derive(Clone, Debug)]
@@ -165,7 +165,7 @@ pub fn wizard_term(wizard: &WizardPage, fields: &[TaskField]) -> Markup {
 
 /// Renders the last step: quantities and discount, and the first documents for these values.
 pub fn wizard_preview(wizard: &WizardPage, preview: &WizardPreview) -> Markup {
-    let effects = JsonView(&preview.effects);
+    let effects = JsonView::of(&preview.effects);
     let body = html! {
         (refused(&preview.others, preview.fields.iter().chain(&preview.more)))
         form.stack method="post" action=(wizard.action) data-live {

@@ -135,19 +135,19 @@ async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Result<P
 
 /// Returns the row of a document that a dry run issued.
 fn issued_row(effects: &Value, reference: &str) -> BulkRow {
-    let changes = JsonView(effects).at("changes");
-    let others = changes.items().filter(|change| !change.at("document_ref").is(reference)).count();
-    let Some(change) = changes.items().find(|change| change.at("document_ref").is(reference)) else {
+    let changes = JsonView::of(effects).at_path("changes");
+    let others = changes.elements().filter(|change| !change.at_path("document_ref").is(reference)).count();
+    let Some(change) = changes.elements().find(|change| change.at_path("document_ref").is(reference)) else {
         return BulkRow { documents: vec![[String::new(), String::new(), reference.to_owned()]], ..BulkRow::default() };
     };
-    let currency = change.at("currency").text();
-    let due = change.at("outstanding.after");
-    let due = if due.is_there() { format!("Amount due {} {currency}", due.text()) } else { "Issued".to_owned() };
+    let currency = change.at_path("currency").to_text();
+    let due = change.at_path("outstanding.after");
+    let due = if due.is_there() { format!("Amount due {} {currency}", due.to_text()) } else { "Issued".to_owned() };
     let effect = if others == 0 { due } else { format!("{due}. Changes {} more", counted(others)) };
     BulkRow {
         documents: vec![named(change, reference)],
-        customer: change.at("customer_name").text(),
-        amount: change.at("billed.after").text(),
+        customer: change.at_path("customer_name").to_text(),
+        amount: change.at_path("billed.after").to_text(),
         currency,
         effect,
         problem: None,
@@ -245,7 +245,7 @@ async fn listed_documents(visitor: &SessionUser, narrowed: &[(&str, &str)]) -> R
 /// Allocates credits to amounts due of the same customer, entity and currency, in the given order of the credits and by due date.
 fn allocations(credits: &[Value], targets: &[Value]) -> Vec<Allocation> {
     let account = |document: &Value| {
-        let entity = JsonView(document).at("entity").at("entity_ref").text();
+        let entity = JsonView::of(document).at_path("entity").at_path("entity_ref").to_text();
         (customer_of(document, "customer_ref"), entity, text(document, "currency"))
     };
     let mut due: Vec<(&Value, Decimal)> =
@@ -374,24 +374,24 @@ fn row_of(document: &Value) -> BulkRow {
 }
 
 fn name_of(document: &Value) -> [String; 3] {
-    named(JsonView(document), &text(document, "document_ref"))
+    named(JsonView::of(document), &text(document, "document_ref"))
 }
 
 fn named(document: JsonView<'_>, reference: &str) -> [String; 3] {
-    [document.at("kind").text(), document.at("document_number").text(), reference.to_owned()]
+    [document.at_path("kind").to_text(), document.at_path("document_number").to_text(), reference.to_owned()]
 }
 
 fn text(document: &Value, field: &str) -> String {
-    JsonView(document).at(field).text()
+    JsonView::of(document).at_path(field).to_text()
 }
 
 fn customer_of(document: &Value, field: &str) -> String {
-    JsonView(document).at("customer").at(field).text()
+    JsonView::of(document).at_path("customer").at_path(field).to_text()
 }
 
 /// Returns an amount above 0 of a document that is not a draft.
 fn amount_of(document: &Value, field: &str) -> Option<Decimal> {
-    let is_draft = JsonView(document).at("state").is("DRAFT");
+    let is_draft = JsonView::of(document).at_path("state").is("DRAFT");
     let amount = Decimal::from_str_exact(&text(document, field)).ok()?;
     (amount > Decimal::ZERO && !is_draft).then_some(amount)
 }

@@ -188,7 +188,7 @@ pub(super) async fn contract(visitor: &SessionUser, reference: &str) -> Result<P
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
     let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
-    let title = JsonView(&contract).at("contract_number").text();
+    let title = JsonView::of(&contract).at_path("contract_number").to_text();
     let (may_change, may_charge) = (visitor.may(UseCase::EditContract), forms::may(visitor, "do", "charge"));
     let today = today(visitor);
     let answers = ContractAnswers { contract, current, next, documents, notifications, today, may_change, may_charge };
@@ -203,8 +203,10 @@ fn today(visitor: &SessionUser) -> String {
 
 /// Returns the breadcrumbs to a page below a contract.
 pub(super) fn crumbs_below(contract: JsonView<'_>) -> Vec<Crumb> {
-    let own =
-        Crumb { name: contract.at("contract_number").text(), href: href(&["contracts", &contract.at("contract_ref").text()]) };
+    let own = Crumb {
+        name: contract.at_path("contract_number").to_text(),
+        href: href(&["contracts", &contract.at_path("contract_ref").to_text()]),
+    };
     crumbs(&listings::CONTRACTS).into_iter().chain([own]).collect()
 }
 
@@ -259,17 +261,17 @@ struct Target<'c> {
 
 impl Target<'_> {
     fn key(&self) -> String {
-        let no = self.product.at("product_no").text();
+        let no = self.product.at_path("product_no").to_text();
         match self.item {
-            Some(item) => format!("{no}/{}", item.at("line_item_id").text()),
+            Some(item) => format!("{no}/{}", item.at_path("line_item_id").to_text()),
             None => no,
         }
     }
 
     fn name(&self) -> String {
-        let product = self.product.at("product_name").text();
+        let product = self.product.at_path("product_name").to_text();
         match self.item {
-            Some(item) => format!("{product}: {}", item.at("name").text()),
+            Some(item) => format!("{product}: {}", item.at_path("name").to_text()),
             None => product,
         }
     }
@@ -304,16 +306,16 @@ impl<'a> TaskPage<'a> {
     }
 
     fn contract(&self) -> JsonView<'_> {
-        JsonView(&self.contract)
+        JsonView::of(&self.contract)
     }
 
     fn products(&self) -> impl Iterator<Item = JsonView<'_>> {
-        self.contract().at("products").items()
+        self.contract().at_path("products").elements()
     }
 
     /// Returns whether a product is billed today or later.
     fn is_billing(&self, product: JsonView<'_>) -> bool {
-        product.at("billing_end_date").text() >= self.today
+        product.at_path("billing_end_date").to_text() >= self.today
     }
 
     /// Returns the parts to which the form can apply.
@@ -325,7 +327,8 @@ impl<'a> TaskPage<'a> {
         }
         let mut targets = Vec::new();
         for product in products {
-            let items = product.at("line_items").items().filter(|item| scope == TaskScope::LineItem || has_quantity(*item));
+            let items =
+                product.at_path("line_items").elements().filter(|item| scope == TaskScope::LineItem || has_quantity(*item));
             targets.extend(items.map(|item| Target { product, item: Some(item) }));
         }
         targets
@@ -356,7 +359,7 @@ impl<'a> TaskPage<'a> {
     }
 
     fn title(&self) -> String {
-        let number = self.contract().at("contract_number").text();
+        let number = self.contract().at_path("contract_number").to_text();
         match self.task.kind {
             TaskKind::Cancel | TaskKind::Resume => format!("{} {number}", self.task.title),
             _ => format!("{} of {number}", self.task.title),
@@ -395,7 +398,7 @@ impl<'a> TaskPage<'a> {
         }
         let shown: Vec<&TaskField> = fields.iter().chain(rows.iter().flatten()).chain(&more).collect();
         let others = problem.map(|problem| others(problem.detail(), errors, &shown)).unwrap_or_default();
-        let version = self.contract().at("version").text();
+        let version = self.contract().at_path("version").to_text();
         let mut hidden =
             vec![("form_key".to_owned(), inputs.value("form_key", self.visitor.unique())), (VERSION.to_owned(), version)];
         hidden.extend(target.map(|target| (TARGET.to_owned(), target.key())));
@@ -419,34 +422,37 @@ impl<'a> TaskPage<'a> {
     async fn accounts(&self) -> Result<Vec<(String, String)>, Problem> {
         let listing = &listings::BANK_ACCOUNTS;
         let found = some_of(self.visitor, listing, MAX_ACCOUNTS).await?;
-        Ok(JsonView(&found).items().map(|one| (one.at("billing_account_id").text(), listing.name_of(one))).collect())
+        Ok(JsonView::of(&found)
+            .elements()
+            .map(|one| (one.at_path("billing_account_id").to_text(), listing.name_of(one)))
+            .collect())
     }
 
     /// Returns the present terms that the form changes.
     fn present(&self, target: Option<Target<'_>>) -> Vec<(&'static str, Markup)> {
         let Some(target) = target else {
-            let last = self.contract().at("effective_end_date").text();
+            let last = self.contract().at_path("effective_end_date").to_text();
             let shows_end = [TaskKind::Cancel, TaskKind::MoveEnd].contains(&self.task.kind);
             return if shows_end { vec![("Last day", html! { (last) })] } else { Vec::new() };
         };
         let product = target.product;
-        let mut present = vec![("Product", html! { (product.at("product_name").text()) })];
+        let mut present = vec![("Product", html! { (product.at_path("product_name").to_text()) })];
         if let Some(item) = target.item {
-            present.push(("Line item", html! { (item.at("name").text()) }));
+            present.push(("Line item", html! { (item.at_path("name").to_text()) }));
             if is_fixed(item) {
                 present.push(("Quantity", html! { (quantity_on(item, &self.first_day(product))) }));
             }
-            present.push(("Price", price(item.at("price"), &product.at("currency").text())));
+            present.push(("Price", price(item.at_path("price"), &product.at_path("currency").to_text())));
         }
         if matches!(self.task.kind, TaskKind::EndProduct | TaskKind::MoveEnd) {
-            present.push(("Last day", html! { (product.at("billing_end_date").text()) }));
+            present.push(("Last day", html! { (product.at_path("billing_end_date").to_text()) }));
         }
         present
     }
 
     /// Returns today, or the first day of a product that has not begun.
     fn first_day(&self, product: JsonView<'_>) -> String {
-        product.at("billing_start_date").text().max(self.today.clone())
+        product.at_path("billing_start_date").to_text().max(self.today.clone())
     }
 
     /// Renders the preview of a change.
@@ -496,21 +502,21 @@ impl<'a> TaskPage<'a> {
         let mut body = match (self.task.kind, target) {
             (TaskKind::Seats, Some(target)) => self.quantity(target, said),
             (TaskKind::Price, Some(target)) => self.edit(said, |product| {
-                let is_target = product.0 == target.product.0;
+                let is_target = product.json() == target.product.json();
                 Some(if is_target { prices_of(target, said) } else { Map::new() })
             }),
             (TaskKind::Discount, Some(target)) => self.edit(said, |product| {
-                let is_target = product.0 == target.product.0;
+                let is_target = product.json() == target.product.json();
                 Some(if is_target { Map::from_iter([cleared("discount", text("discount"))]) } else { Map::new() })
             }),
             (TaskKind::EndProduct, Some(target)) => self.edit(said, |product| match text("end") {
-                _ if product.0 != target.product.0 => Some(Map::new()),
+                _ if product.json() != target.product.json() => Some(Map::new()),
                 // The product ends because the list no longer has it.
                 end if end != ON_DATE => None,
                 _ => Some(Map::from_iter([("billing_end_date".to_owned(), Value::from(text("billing_end_date")))])),
             }),
             (TaskKind::MoveEnd, target) => self.edit(said, |product| {
-                let moves = target.map_or_else(|| self.is_billing(product), |target| product.0 == target.product.0);
+                let moves = target.map_or_else(|| self.is_billing(product), |target| product.json() == target.product.json());
                 let end = ("billing_end_date".to_owned(), Value::from(text("billing_end_date")));
                 Some(if moves { Map::from_iter([end]) } else { Map::new() })
             }),
@@ -543,16 +549,16 @@ impl<'a> TaskPage<'a> {
     fn quantity(&self, target: Target<'_>, said: &FormData) -> Map<String, Value> {
         let product = target.product;
         let mut body = Map::from_iter([
-            ("product_pricing_ref".to_owned(), product.at("product_pricing_ref").0.clone()),
-            ("line_item_id".to_owned(), target.item.map(|item| item.at("line_item_id").0.clone()).unwrap_or_default()),
+            ("product_pricing_ref".to_owned(), product.at_path("product_pricing_ref").json().clone()),
+            ("line_item_id".to_owned(), target.item.map(|item| item.at_path("line_item_id").json().clone()).unwrap_or_default()),
             ("quantity".to_owned(), Value::from(field(said, "quantity").unwrap_or_default())),
             ("prorate".to_owned(), Value::Bool(field(said, "prorate") != Some("false"))),
         ]);
         body.extend(field(said, "from").map(|from| ("from".to_owned(), Value::from(from))));
-        let pricing = product.at("product_pricing_ref").text();
-        if self.products().filter(|other| other.at("product_pricing_ref").is(&pricing)).count() > 1 {
+        let pricing = product.at_path("product_pricing_ref").to_text();
+        if self.products().filter(|other| other.at_path("product_pricing_ref").is(&pricing)).count() > 1 {
             // Identifies the product among several products of the pricing.
-            body.insert("billing_start_date".to_owned(), product.at("billing_start_date").0.clone());
+            body.insert("billing_start_date".to_owned(), product.at_path("billing_start_date").json().clone());
         }
         body
     }
@@ -572,7 +578,7 @@ impl<'a> TaskPage<'a> {
 
     /// Returns the value that all products have in common; empty if they differ.
     fn common(&self, path: &str) -> String {
-        let mut values = self.products().map(|product| path.split('.').fold(product, JsonView::at_any).text());
+        let mut values = self.products().map(|product| path.split('.').fold(product, JsonView::named).to_text());
         let first = values.next().unwrap_or_default();
         if values.all(|other| other == first) { first } else { String::new() }
     }
@@ -593,7 +599,7 @@ impl<'a> TaskPage<'a> {
             changed.insert(BANK_TRANSFER.to_owned(), details);
         }
         let mut body = self.edit(said, |_| Some(changed.clone()));
-        if self.contract().at("po_number").text() != text("po_number") {
+        if self.contract().at_path("po_number").to_text() != text("po_number") {
             body.extend([cleared("po_number", &text("po_number"))]);
         }
         body
@@ -607,7 +613,10 @@ const ACCOUNT: &str = "billing_account_id";
 
 /// Returns the fields that identify a product in an edit.
 pub(super) fn identity(product: JsonView<'_>) -> Map<String, Value> {
-    ["product_no", "product_pricing_ref"].into_iter().map(|name| (name.to_owned(), product.at(name).0.clone())).collect()
+    ["product_no", "product_pricing_ref"]
+        .into_iter()
+        .map(|name| (name.to_owned(), product.at_path(name).json().clone()))
+        .collect()
 }
 
 /// Returns a field of an edit. An empty text clears the field.
@@ -617,15 +626,15 @@ fn cleared(name: &str, text: &str) -> (String, Value) {
 
 /// Returns the line items of the product with the new price of one of them.
 fn prices_of(target: Target<'_>, said: &FormData) -> Map<String, Value> {
-    let priced = target.item.map(|item| (item.at("line_item_id").text(), item.at("price.model").text()));
+    let priced = target.item.map(|item| (item.at_path("line_item_id").to_text(), item.at_path("price.model").to_text()));
     let item = |item: JsonView<'_>| {
-        let mut edited = Map::from_iter([("line_item_id".to_owned(), item.at("line_item_id").0.clone())]);
-        if let Some((_, model)) = priced.as_ref().filter(|(id, _)| item.at("line_item_id").is(id)) {
+        let mut edited = Map::from_iter([("line_item_id".to_owned(), item.at_path("line_item_id").json().clone())]);
+        if let Some((_, model)) = priced.as_ref().filter(|(id, _)| item.at_path("line_item_id").is(id)) {
             edited.insert("price".to_owned(), new_price(model, said));
         }
         Value::Object(edited)
     };
-    Map::from_iter([("line_items".to_owned(), target.product.at("line_items").items().map(item).collect())])
+    Map::from_iter([("line_items".to_owned(), target.product.at_path("line_items").elements().map(item).collect())])
 }
 
 /// Returns the submitted fields with these names behind a prefix.
@@ -708,13 +717,13 @@ impl Inputs<'_> {
     }
 
     fn currency(&self) -> String {
-        self.target.map(|target| target.product.at("currency").text()).unwrap_or_default()
+        self.target.map(|target| target.product.at_path("currency").to_text()).unwrap_or_default()
     }
 
     /// Returns the fields of the form. `accounts` has the bank accounts to choose from.
     fn fields(&self, accounts: Vec<(String, String)>) -> Vec<TaskField> {
         let page = self.page;
-        let product = |name: &str| self.target.map(|target| target.product.at(name).text()).unwrap_or_default();
+        let product = |name: &str| self.target.map(|target| target.product.at_path(name).to_text()).unwrap_or_default();
         match page.task.kind {
             TaskKind::Seats => {
                 let first = self.target.map(|target| page.first_day(target.product)).unwrap_or_default();
@@ -740,8 +749,8 @@ impl Inputs<'_> {
             TaskKind::EndProduct => vec![self.end(), self.date("Last day", "billing_end_date")],
             TaskKind::MoveEnd => {
                 let last = self.target.map_or_else(
-                    || page.contract().at("effective_end_date").text(),
-                    |target| target.product.at("billing_end_date").text(),
+                    || page.contract().at_path("effective_end_date").to_text(),
+                    |target| target.product.at_path("billing_end_date").to_text(),
                 );
                 let label = if self.target.is_some() { "New last day" } else { "New last day of all products" };
                 vec![self.input(label, "billing_end_date", TaskFieldKind::Day, last).required()]
@@ -767,15 +776,15 @@ impl Inputs<'_> {
     }
 
     fn present_price(&self) -> Option<JsonView<'_>> {
-        Some(self.target?.item?.at("price"))
+        Some(self.target?.item?.at_path("price"))
     }
 
     /// Returns the fields of a price without tiers.
     fn prices(&self) -> Vec<TaskField> {
         let Some(price) = self.present_price() else { return Vec::new() };
-        let fields = price_fields(&price.at("model").text()).unwrap_or_default();
+        let fields = price_fields(&price.at_path("model").to_text()).unwrap_or_default();
         let input = |(name, label, is_amount): &(&str, &str, bool)| {
-            let input = self.input(label, name, TaskFieldKind::Number, price.at_any(name).text()).required();
+            let input = self.input(label, name, TaskFieldKind::Number, price.named(name).to_text()).required();
             if *is_amount { input.hint(self.currency()) } else { input }
         };
         fields.iter().map(input).collect()
@@ -784,10 +793,12 @@ impl Inputs<'_> {
     /// Returns the rows of a price with tiers, with an empty row for another tier.
     fn tiers(&self) -> Vec<Vec<TaskField>> {
         let price = self.present_price().filter(|_| self.page.task.kind == TaskKind::Price);
-        let Some(price) = price.filter(|price| price_fields(&price.at("model").text()).is_none()) else { return Vec::new() };
-        let tiers: Vec<JsonView<'_>> = price.at_any("tiers").items().collect();
+        let Some(price) = price.filter(|price| price_fields(&price.at_path("model").to_text()).is_none()) else {
+            return Vec::new();
+        };
+        let tiers: Vec<JsonView<'_>> = price.named("tiers").elements().collect();
         let row = |place: usize| {
-            let present = |name: &str| tiers.get(place).map(|tier| tier.at(name).text()).unwrap_or_default();
+            let present = |name: &str| tiers.get(place).map(|tier| tier.at_path(name).to_text()).unwrap_or_default();
             let input = |(name, label): (&str, &str)| {
                 self.input(label, &format!("tiers/{place}/{name}"), TaskFieldKind::Number, present(name))
             };
@@ -799,7 +810,7 @@ impl Inputs<'_> {
     fn invoicing(&self, mut accounts: Vec<(String, String)>) -> Vec<TaskField> {
         let page = self.page;
         let text = |label: &str, name: &str, kind: TaskFieldKind| self.input(label, name, kind, page.common(name));
-        let order = page.contract().at("po_number").text();
+        let order = page.contract().at_path("po_number").to_text();
         let account = self.value(ACCOUNT, page.common(&format!("{BANK_TRANSFER}.{ACCOUNT}")));
         accounts.insert(0, (String::new(), "Default of the customer or the entity".to_owned()));
         if accounts.iter().all(|(reference, _)| *reference != account) {
@@ -878,8 +889,8 @@ mod tests {
         let product = json!({"line_items": [
             {"line_item_id": "seats", "price": {"model": "FLAT", "amount": 9}},
             {"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": 1}, "included_quantity": 0}]});
-        let product = JsonView(&product);
-        let target = Target { product, item: product.at("line_items").items().nth(1) };
+        let product = JsonView::of(&product);
+        let target = Target { product, item: product.at_path("line_items").elements().nth(1) };
         let edited = Value::Object(prices_of(target, &said(&[("unit_price", "0.5")])));
         let calls = json!({"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": "0.5"}});
         assert_eq!(edited, json!({"line_items": [{"line_item_id": "seats"}, calls]}));

@@ -165,7 +165,7 @@ impl<'a> Wizard<'a> {
             None => Value::Null,
         };
         let customer_ref = match reference {
-            Some(_) => JsonView(&contract).at("customer_ref").text(),
+            Some(_) => JsonView::of(&contract).at_path("customer_ref").to_text(),
             None => field(said, "customer_ref").unwrap_or_default().to_owned(),
         };
         let customer = match customer_ref.as_str() {
@@ -197,11 +197,11 @@ impl<'a> Wizard<'a> {
     }
 
     fn contract(&self) -> JsonView<'_> {
-        JsonView(&self.contract)
+        JsonView::of(&self.contract)
     }
 
     fn pricings(&self) -> impl Iterator<Item = JsonView<'_>> {
-        self.pricings.iter().map(JsonView)
+        self.pricings.iter().map(JsonView::of)
     }
 
     /// Returns the requested step, or the first step whose choice is missing.
@@ -227,7 +227,7 @@ impl<'a> Wizard<'a> {
         let start = parse_date(&first).map_err(|_| ("start", "must be a date"))?;
         let last = match self.value("term", self.default_term()).as_str() {
             "open" => NO_END.to_owned(),
-            "contract" => self.contract().at_any("effective_end_date").text(),
+            "contract" => self.contract().named("effective_end_date").to_text(),
             ON_DATE => self.value("end", ""),
             months => {
                 let months = months.parse().ok().filter(|months| MONTHS.contains(months)).unwrap_or(MONTHS[0]);
@@ -247,7 +247,7 @@ impl<'a> Wizard<'a> {
 
     /// Returns the target of the wizard's forms.
     fn place(&self) -> String {
-        match self.contract().at_any("contract_ref").text().as_str() {
+        match self.contract().named("contract_ref").to_text().as_str() {
             "" => href(&["new", "contracts"]),
             reference => href(&["contracts", reference, "add"]),
         }
@@ -281,7 +281,7 @@ impl<'a> Wizard<'a> {
                 is_current: step == current,
             }
         };
-        let reference = self.contract().at_any("contract_ref").text();
+        let reference = self.contract().named("contract_ref").to_text();
         let (back, advanced) = if self.is_new() {
             (href(&["contracts"]), format!("{}?{ADVANCED}=yes", href(&["new", "contracts"])))
         } else {
@@ -301,15 +301,15 @@ impl<'a> Wizard<'a> {
     /// Returns the choice of a completed step.
     fn choice(&self, step: Step) -> String {
         match step {
-            Step::Customer => JsonView(&self.customer).at_any("name").text(),
-            Step::Plan => self.pricings().map(|pricing| pricing.at("name").text()).collect::<Vec<_>>().join(", "),
+            Step::Customer => JsonView::of(&self.customer).named("name").to_text(),
+            Step::Plan => self.pricings().map(|pricing| pricing.at_path("name").to_text()).collect::<Vec<_>>().join(", "),
             Step::Term => self.days().map(|(first, last)| format!("{first} – {last}")).unwrap_or_default(),
             Step::Quantities => String::new(),
         }
     }
 
     fn title(&self) -> String {
-        match self.contract().at_any("contract_number").text().as_str() {
+        match self.contract().named("contract_number").to_text().as_str() {
             "" => "New contract".to_owned(),
             number => format!("Add product to {number}"),
         }
@@ -324,9 +324,9 @@ impl<'a> Wizard<'a> {
     async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
         let raw = crate::query(&[("q", sought)]);
         let found = self.visitor.get_with(&Search::SPEC, "", &raw).await?;
-        let of_kind = JsonView(&found).items().filter(|one| one.at("kind").is(kind)).take(MAX_RESULTS);
+        let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind)).take(MAX_RESULTS);
         let named = |one: JsonView<'_>| {
-            let (reference, name) = (one.at("ref").text(), one.at("name").text());
+            let (reference, name) = (one.at_path("ref").to_text(), one.at_path("name").to_text());
             (reference.clone(), if name.is_empty() { reference } else { name })
         };
         Ok(of_kind.map(named).collect())
@@ -336,7 +336,10 @@ impl<'a> Wizard<'a> {
         let sought = field(self.said, "q").unwrap_or_default();
         let found: Vec<(String, String)> = if sought.is_empty() {
             let newest = few(self.visitor, &listings::CUSTOMERS, &[]).await?;
-            JsonView(&newest).items().map(|one| (one.at("customer_ref").text(), one.at("name").text())).collect()
+            JsonView::of(&newest)
+                .elements()
+                .map(|one| (one.at_path("customer_ref").to_text(), one.at_path("name").to_text()))
+                .collect()
         } else {
             self.found("CUSTOMER", sought).await?
         };
@@ -352,16 +355,16 @@ impl<'a> Wizard<'a> {
     async fn plans(&self) -> Result<PageBuilder, Problem> {
         let sought = field(self.said, "q").unwrap_or_default();
         let of_pricing = |pricing: JsonView<'_>, is_selected: bool| WizardOption {
-            reference: pricing.at("product_pricing_ref").text(),
-            name: pricing.at("name").text(),
-            note: pricing.at("currency").text(),
+            reference: pricing.at_path("product_pricing_ref").to_text(),
+            name: pricing.at_path("name").to_text(),
+            note: pricing.at_path("currency").to_text(),
             is_selected,
         };
         // Selected pricings come first, also if the search does not find them.
         let mut options: Vec<WizardOption> = self.pricings().map(|pricing| of_pricing(pricing, true)).collect();
         let offered: Vec<WizardOption> = if sought.is_empty() {
             let all = some_of(self.visitor, &listings::PRICINGS, OFFERED_PRICINGS).await?;
-            JsonView(&all).items().map(|pricing| of_pricing(pricing, false)).collect()
+            JsonView::of(&all).elements().map(|pricing| of_pricing(pricing, false)).collect()
         } else {
             let found = self.found("PRICING", sought).await?.into_iter();
             found.map(|(reference, name)| WizardOption { reference, name, note: String::new(), is_selected: false }).collect()
@@ -383,7 +386,7 @@ impl<'a> Wizard<'a> {
         let mut terms: Vec<(String, String)> = months.collect();
         terms.extend([text("open", "No planned end"), text(ON_DATE, "Until a date")]);
         if !self.is_new() {
-            let last = self.contract().at_any("effective_end_date").text();
+            let last = self.contract().named("effective_end_date").to_text();
             terms.insert(0, text("contract", &format!("Until the end of the contract, {last}")));
         }
         let cycles = [("MONTHLY", "Every month"), ("QUARTERLY", "Every quarter"), ("YEARLY", "Every year"), ("ONE_TIME", "Once")];
@@ -415,9 +418,10 @@ impl<'a> Wizard<'a> {
         let number = TaskFieldKind::Number;
         let mut quantities = Vec::new();
         for pricing in self.pricings() {
-            for item in pricing.at("line_items").items().filter(|item| item.at("kind").is("FIXED")) {
-                let (name, label) = (quantity_name(pricing, item), item.at("name").text());
-                let label = if self.pricings.len() > 1 { format!("{}: {label}", pricing.at("name").text()) } else { label };
+            for item in pricing.at_path("line_items").elements().filter(|item| item.at_path("kind").is("FIXED")) {
+                let (name, label) = (quantity_name(pricing, item), item.at_path("name").to_text());
+                let label =
+                    if self.pricings.len() > 1 { format!("{}: {label}", pricing.at_path("name").to_text()) } else { label };
                 quantities.push(TaskField::new(&label, &name, number.clone(), self.value(&name, "1")));
             }
         }
@@ -471,11 +475,11 @@ impl<'a> Wizard<'a> {
         let parts: Vec<&str> = error.pointer.trim_start_matches('/').split('/').collect();
         if let ["products", place, "line_items", item, "quantities", ..] = parts.as_slice() {
             let index = |text: &str| text.parse::<usize>().ok();
-            let existing = self.contract().at_any("products").items().count();
+            let existing = self.contract().named("products").elements().count();
             let pricing = index(place).and_then(|place| self.pricings().nth(place.checked_sub(existing)?));
             let name = pricing
                 .zip(index(item))
-                .and_then(|(pricing, item)| Some(quantity_name(pricing, pricing.at("line_items").items().nth(item)?)));
+                .and_then(|(pricing, item)| Some(quantity_name(pricing, pricing.at_path("line_items").elements().nth(item)?)));
             if let Some(name) = name {
                 own.pointer = format!("/{name}");
             }
@@ -488,12 +492,12 @@ impl<'a> Wizard<'a> {
     }
 
     fn reference(&self) -> String {
-        self.contract().at_any("contract_ref").text()
+        self.contract().named("contract_ref").to_text()
     }
 
     async fn carry_out(&self, body: Value) -> Result<PageAnswer, Problem> {
         let answer = self.visitor.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
-        let contract_ref = JsonView(&answer.json()?).at("contract_ref").text();
+        let contract_ref = JsonView::of(&answer.json()?).at_path("contract_ref").to_text();
         let done = if self.is_new() { "new.contracts" } else { "task.add" };
         Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))
     }
@@ -507,12 +511,12 @@ impl<'a> Wizard<'a> {
         let added = self.pricings().map(|pricing| self.product(pricing, &first, &last));
         let mut body = Map::new();
         if self.is_new() {
-            body.insert("customer_ref".to_owned(), JsonView(&self.customer).at("customer_ref").0.clone());
+            body.insert("customer_ref".to_owned(), JsonView::of(&self.customer).at_path("customer_ref").json().clone());
             body.extend(field(self.said, "po_number").map(|order| ("po_number".to_owned(), Value::from(order))));
             body.insert("products".to_owned(), added.collect());
         } else {
-            let existing = self.contract().at("products").items().map(|product| Value::Object(identity(product)));
-            body.insert("version".to_owned(), self.contract().at("version").0.clone());
+            let existing = self.contract().at_path("products").elements().map(|product| Value::Object(identity(product)));
+            body.insert("version".to_owned(), self.contract().at_path("version").json().clone());
             body.insert("products".to_owned(), existing.chain(added).collect());
         }
         if field(self.said, ALLOW_BACKDATED).is_some() {
@@ -524,7 +528,7 @@ impl<'a> Wizard<'a> {
     /// Returns a product of the API call.
     fn product(&self, pricing: JsonView<'_>, first: &str, last: &str) -> Value {
         let mut product = json!({
-            "product_pricing_ref": pricing.at("product_pricing_ref").0,
+            "product_pricing_ref": pricing.at_path("product_pricing_ref").json(),
             "billing_start_date": first,
             "billing_end_date": last,
             "billing_cycle": {"unit": self.value("cycle", "MONTHLY")},
@@ -537,13 +541,13 @@ impl<'a> Wizard<'a> {
         }
         let quantity = |item: JsonView<'_>| {
             let quantity = field(self.said, &quantity_name(pricing, item)).filter(|quantity| *quantity != "1");
-            quantity.filter(|_| item.at("kind").is("FIXED"))
+            quantity.filter(|_| item.at_path("kind").is("FIXED"))
         };
-        let items = || pricing.at("line_items").items();
+        let items = || pricing.at_path("line_items").elements();
         // Without a list, the product has all line items of the pricing.
         if items().any(|item| quantity(item).is_some()) {
             let item = |item: JsonView<'_>| {
-                let mut selected = json!({"line_item_id": item.at("line_item_id").0});
+                let mut selected = json!({"line_item_id": item.at_path("line_item_id").json()});
                 if let Some(quantity) = quantity(item) {
                     selected["quantities"] = json!([{"from": first, "quantity": quantity}]);
                 }
@@ -557,5 +561,5 @@ impl<'a> Wizard<'a> {
 
 /// Returns the name of the field with the quantity of a line item.
 fn quantity_name(pricing: JsonView<'_>, item: JsonView<'_>) -> String {
-    format!("quantity/{}/{}", pricing.at("product_pricing_ref").text(), item.at("line_item_id").text())
+    format!("quantity/{}/{}", pricing.at_path("product_pricing_ref").to_text(), item.at_path("line_item_id").to_text())
 }

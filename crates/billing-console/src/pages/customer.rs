@@ -37,7 +37,7 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     visitor.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
     let address = sums::address("customer", &pairs(&narrowed));
     let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
-    let title = JsonView(&customer).at("name").text();
+    let title = JsonView::of(&customer).at_path("name").to_text();
     let (may_edit, may_contract) = (visitor.may(UseCase::EditCustomer), visitor.may(UseCase::CreateContract));
     let answers = CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract };
     let body = crate::customer(&answers);
@@ -57,7 +57,7 @@ pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &For
     let accounts = visitor.get_with(&GetStatement::SPEC, reference, &raw).await?;
     let url = GetStatement::SPEC.url(reference);
     let files = [("PDF", "pdf"), ("CSV", "csv")].map(|(label, format)| (label, format!("{url}?{raw}&format={format}")));
-    let own = Crumb { name: JsonView(&customer).at("name").text(), href: href(&["customers", reference]) };
+    let own = Crumb { name: JsonView::of(&customer).at_path("name").to_text(), href: href(&["customers", reference]) };
     let crumbs = crumbs(&listings::CUSTOMERS).into_iter().chain([own]).collect();
     let body = crate::statement(&StatementAnswers { customer, accounts, days, files: files.to_vec() });
     Ok(PageBuilder { title: "Statement".to_owned(), part: "customers", crumbs, body })

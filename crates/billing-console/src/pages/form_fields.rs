@@ -249,7 +249,7 @@ pub(super) fn whole_number(text: &str) -> Value {
 }
 
 fn text(value: &Value) -> String {
-    crate::JsonView(value).text()
+    crate::JsonView::<Value>::of(value).to_text()
 }
 
 #[cfg(test)]

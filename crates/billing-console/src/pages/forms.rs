@@ -432,7 +432,7 @@ impl<'a> FormPage<'a> {
     /// Returns the name of the present object, or its reference.
     fn name(&self) -> Option<String> {
         let listing = self.action.of.and_then(Listing::of);
-        let name = listing.map(|listing| listing.name_of(JsonView(&self.present))).filter(|name| !name.is_empty());
+        let name = listing.map(|listing| listing.name_of(JsonView::of(&self.present))).filter(|name| !name.is_empty());
         name.or_else(|| self.reference.map(str::to_owned))
     }
 
@@ -543,7 +543,7 @@ impl<'a> FormPage<'a> {
         };
         let answer = if answer.status == StatusCode::NO_CONTENT { Value::Null } else { answer.json()? };
         let (part, field) = self.action.redirect;
-        let reference = JsonView(&answer).at(field).text();
+        let reference = JsonView::of(&answer).at_path(field).to_text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
         Ok(to(&format!("{page}?{}", self.done(said, &answer))))
     }
@@ -553,7 +553,7 @@ impl<'a> FormPage<'a> {
         let [kind, what] = self.action.place;
         let amount = self.action.amount_message.and_then(|_| field(said, "amount"));
         let Some(amount) = amount else { return format!("done={kind}.{what}") };
-        let of_answer = |name: &str| answer.get(name).map(|value| JsonView(value).text()).unwrap_or_default();
+        let of_answer = |name: &str| answer.get(name).map(|value| JsonView::<Value>::of(value).to_text()).unwrap_or_default();
         let amount = with_decimals(amount, &of_answer("total"));
         let shown = crate::query(&[("amount", &amount), ("currency", &of_answer("currency"))]);
         format!("done={kind}.{what}&{shown}")
@@ -707,10 +707,10 @@ impl<'a> FormPage<'a> {
         ];
         let open = few(&self.visitor.quietly(), &listings::DOCUMENTS, &narrowed).await?;
         let choice = |one: JsonView<'_>| {
-            let (number, due, currency) = (one.at("document_number"), one.at("amount_due"), one.at("currency"));
-            (one.at("document_ref").text(), format!("{}, {} {} due", number.text(), due.text(), currency.text()))
+            let (number, due, currency) = (one.at_path("document_number"), one.at_path("amount_due"), one.at_path("currency"));
+            (one.at_path("document_ref").to_text(), format!("{}, {} {} due", number.to_text(), due.to_text(), currency.to_text()))
         };
-        Ok(Suggestions { field: "document_ref", choices: JsonView(&open).items().map(choice).collect() })
+        Ok(Suggestions { field: "document_ref", choices: JsonView::of(&open).elements().map(choice).collect() })
     }
 }
 
@@ -730,7 +730,8 @@ pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part:
     for (field, part) in NAMED {
         let Some(listing) = Listing::of(part).filter(|_| *part != new_part && has_field(shown, field)) else { continue };
         let elements = some_of(visitor, listing, SUGGESTED).await?;
-        let choices = JsonView(&elements).items().map(|one| named(one.at(field).text(), &listing.name_of(one))).collect();
+        let choices =
+            JsonView::of(&elements).elements().map(|one| named(one.at_path(field).to_text(), &listing.name_of(one))).collect();
         suggestions.push(Suggestions { field, choices });
     }
     Ok(suggestions)

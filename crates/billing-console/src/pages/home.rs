@@ -146,7 +146,7 @@ async fn refused_since(visitor: &SessionUser, since: &str) -> Result<(String, Va
     let raw = crate::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
     let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
     let count = |count: &Value| count["count"].as_u64().unwrap_or_default();
-    let all = JsonView(&counts).items().map(|at| count(at.0)).sum::<u64>().to_string();
+    let all = JsonView::of(&counts).elements().map(|at| count(at.json())).sum::<u64>().to_string();
     if let Some(counts) = counts.as_array_mut() {
         counts.sort_by_key(|one| std::cmp::Reverse(count(one)));
         counts.truncate(FEW_REFUSED);

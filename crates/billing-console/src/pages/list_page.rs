@@ -90,7 +90,8 @@ pub(super) async fn with_amounts_due(
         return Ok(elements);
     };
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
-        let references: Vec<String> = some.iter().map(|customer| JsonView(customer).at("customer_ref").text()).collect();
+        let references: Vec<String> =
+            some.iter().map(|customer| JsonView::of(customer).at_path("customer_ref").to_text()).collect();
         let raw = crate::query(&[("customer_ref", &references.join(","))]);
         let due = visitor.get_with(&ListAmountsDue::SPEC, "", &raw).await?;
         add_amounts_due(some, &due);
@@ -100,10 +101,13 @@ pub(super) async fn with_amounts_due(
 
 fn add_amounts_due(customers: &mut [Value], due: &Value) {
     for customer in customers {
-        let reference = JsonView(customer).at("customer_ref").text();
-        let of_customer: Vec<&Value> =
-            JsonView(due).items().filter(|owed| owed.at("customer_ref").is(&reference)).map(|owed| owed.0).collect();
-        let is_overdue = of_customer.iter().any(|owed| JsonView(owed).at("overdue").is_amount());
+        let reference = JsonView::of(customer).at_path("customer_ref").to_text();
+        let of_customer: Vec<&Value> = JsonView::of(due)
+            .elements()
+            .filter(|owed| owed.at_path("customer_ref").is(&reference))
+            .map(|owed| owed.json())
+            .collect();
+        let is_overdue = of_customer.iter().any(|owed| JsonView::of(owed).at_path("overdue").is_amount());
         let state = match of_customer.as_slice() {
             [] => "NOTHING_DUE",
             _ if is_overdue => "OVERDUE",

@@ -283,7 +283,7 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
     let others = refused.map_or_else(Vec::new, |(_, _, problem)| form_fields::others(problem, &items));
     let reference = made.reference_of(found);
     let there = is_done(made, found).then(|| {
-        let name = made.listing.name_of(crate::JsonView(found));
+        let name = made.listing.name_of(crate::JsonView::of(found));
         (if name.is_empty() { reference.to_owned() } else { name }, href(&[made.listing.part, reference]))
     });
     let whole = Some(match made.name {

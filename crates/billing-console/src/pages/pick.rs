@@ -33,14 +33,14 @@ pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<PageAns
     let found: Vec<(String, String)> = match field(&asked, "q") {
         Some(sought) => {
             let found = visitor.get_with(&Search::SPEC, "", &crate::query(&[("q", sought)])).await?;
-            let of_kind = JsonView(&found).items().filter(|one| one.at("kind").is(kind));
-            let name = |one: JsonView<'_>| one.at(if one.at("name").is_there() { "name" } else { "number" }).text();
-            of_kind.map(|one| named(one.at("ref").text(), &name(one))).collect()
+            let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind));
+            let name = |one: JsonView<'_>| one.at_path(if one.at_path("name").is_there() { "name" } else { "number" }).to_text();
+            of_kind.map(|one| named(one.at_path("ref").to_text(), &name(one))).collect()
         }
         None => {
             let listing = listing_of(part)?;
             let first = few(visitor, listing, &[]).await?;
-            JsonView(&first).items().map(|one| named(one.at(reference).text(), &listing.name_of(one))).collect()
+            JsonView::of(&first).elements().map(|one| named(one.at_path(reference).to_text(), &listing.name_of(one))).collect()
         }
     };
     Ok(data(&json!(found)))

@@ -189,17 +189,17 @@ async fn search(visitor: &SessionUser, part: &str, sought: &str) -> Option<(Stri
 }
 
 fn matching(found: &Value, kind: &str, sought: &str) -> Option<(String, String)> {
-    let of_kind: Vec<JsonView<'_>> = JsonView(found).items().filter(|hit| hit.at("kind").is(kind)).collect();
-    let identified = of_kind.iter().find(|hit| hit.at("ref").is(sought) || hit.at("number").is(sought));
+    let of_kind: Vec<JsonView<'_>> = JsonView::of(found).elements().filter(|hit| hit.at_path("kind").is(kind)).collect();
+    let identified = of_kind.iter().find(|hit| hit.at_path("ref").is(sought) || hit.at_path("number").is(sought));
     let hit = match identified {
         Some(hit) => hit,
         None => {
-            let mut named = of_kind.iter().filter(|hit| hit.at("name").text().to_lowercase() == sought.to_lowercase());
+            let mut named = of_kind.iter().filter(|hit| hit.at_path("name").to_text().to_lowercase() == sought.to_lowercase());
             named.next().filter(|_| named.next().is_none())?
         }
     };
-    let label = [hit.at("number").text(), hit.at("name").text()].into_iter().find(|label| !label.is_empty());
-    Some((hit.at("ref").text(), label.unwrap_or_default()))
+    let label = [hit.at_path("number").to_text(), hit.at_path("name").to_text()].into_iter().find(|label| !label.is_empty());
+    Some((hit.at_path("ref").to_text(), label.unwrap_or_default()))
 }
 
 fn unknown_period(word: &str) -> Problem {

@@ -72,9 +72,9 @@ pub(super) async fn search_page(visitor: &SessionUser, said: &FormData) -> Resul
 pub(super) async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let document = with_steps(visitor.get(&GetDocument::SPEC, reference).await?);
     let payments = visitor.get(&ListPaymentsOfDocument::SPEC, reference).await?;
-    let title = JsonView(&document).at("document_number").text();
+    let title = JsonView::of(&document).at_path("document_number").to_text();
     let may_change = visitor.may(UseCase::VoidDocument);
-    let document_ref = JsonView(&document).at("document_ref").text();
+    let document_ref = JsonView::of(&document).at_path("document_ref").to_text();
     let pdf = href(&["documents", &document_ref, "pdf"]);
     let xml = href(&["documents", &document_ref, "xml"]);
     let usage = ReportDocumentUsage::SPEC.url(&document_ref);
@@ -94,10 +94,10 @@ pub(super) async fn event(visitor: &SessionUser, reference: &str) -> Result<Page
 pub(super) async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
     let listing = listing_of(part)?;
     let answer = resources::read(visitor, part, reference).await?;
-    let title = listing.name_of(JsonView(&answer));
+    let title = listing.name_of(JsonView::of(&answer));
     let title = if title.is_empty() { reference.to_owned() } else { title };
     // The built-in format has no `changed_at` and cannot be edited.
-    let is_format = part == listings::FORMATS.part && JsonView(&answer).at("changed_at").is_there();
+    let is_format = part == listings::FORMATS.part && JsonView::of(&answer).at_path("changed_at").is_there();
     let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
     let edit = may_edit.then(|| href(&["edit", part, reference]));
     let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
@@ -127,7 +127,7 @@ pub(super) async fn pricing(visitor: &SessionUser, reference: &str, said: &FormD
     // The drawing's upper end may exceed the amount limit.
     let rates = if drawn.is_empty() { Value::Null } else { rated(&visitor.quietly(), &drawn).await.unwrap_or_default() };
     let contracts = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
-    let title = JsonView(&pricing).at("name").text();
+    let title = JsonView::of(&pricing).at_path("name").to_text();
     let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
     let body = crate::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })

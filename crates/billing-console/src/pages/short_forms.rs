@@ -382,18 +382,18 @@ pub(super) fn new_pricing(model: &str) -> Option<ShortForm> {
 pub(super) fn edited_prices(pricing: &Value) -> ShortForm {
     let mut short = ShortForm { has_advanced: true, ..ShortForm::of(&PRICING_FIELDS[..1], &[], &[]) };
     let mut visible = 1;
-    for (place, item) in JsonView(pricing).at("line_items").items().enumerate() {
+    for (place, item) in JsonView::of(pricing).at_path("line_items").elements().enumerate() {
         let below = format!("line_items/{place}/");
-        let (model, tiers) = (item.at("price.model"), item.at("price").at_any("tiers").items().count());
+        let (model, tiers) = (item.at_path("price.model"), item.at_path("price").named("tiers").elements().count());
         let Some(form) = PRICE_FORMS.iter().find(|form| model.is(form.model)) else { continue };
         let of_item = |row: &FieldRow| {
             let field = ShortField::of(&below, row);
-            ShortField { label: format!("{}: {}", item.at("name").text(), field.label), ..field }
+            ShortField { label: format!("{}: {}", item.at_path("name").to_text(), field.label), ..field }
         };
         for row in form.fields {
             short.push(of_item(row), (3 * tiers).max(1), &mut visible);
         }
-        if item.at("kind").is("USAGE") {
+        if item.at_path("kind").is("USAGE") {
             short.more.extend(USAGE_MORE.iter().map(of_item));
         }
     }

@@ -24,7 +24,7 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     let endpoint = visitor.get(&GetWebhookEndpoint::SPEC, reference).await?;
     let deliveries = few(visitor, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
     let may_change = visitor.may(UseCase::EditWebhookEndpoint);
-    let title = JsonView(&endpoint).at("url").text();
+    let title = JsonView::of(&endpoint).at_path("url").to_text();
     let body = crate::webhook(&WebhookAnswers { endpoint, deliveries, may_change });
     Ok(PageBuilder { title, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::WEBHOOKS), body })
 }
@@ -32,12 +32,12 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 /// Renders a notification with its deliveries.
 pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let notification = visitor.get(&GetNotification::SPEC, reference).await?;
-    let at = JsonView(&notification);
-    let (kind, subject) = (at.at("type").text(), at.at("subject").text());
+    let at = JsonView::of(&notification);
+    let (kind, subject) = (at.at_path("type").to_text(), at.at_path("subject").to_text());
     let asked = crate::query(&[("type", &kind), ("subject", &subject), ("pageSize", MANY)]);
     let all = visitor.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
-    let of_it = JsonView(&all).items().filter(|delivery| delivery.at("notification_ref").is(reference));
-    let deliveries = Value::Array(of_it.map(|delivery| delivery.0.clone()).collect());
+    let of_it = JsonView::of(&all).elements().filter(|delivery| delivery.at_path("notification_ref").is(reference));
+    let deliveries = Value::Array(of_it.map(|delivery| delivery.json().clone()).collect());
     // A test belongs to no delivery that could be sent again.
     let body = crate::delivered(&notification, &deliveries, visitor.may(UseCase::ReplayWebhookDeliveries));
     Ok(PageBuilder { title: kind, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::DELIVERIES), body })
@@ -58,14 +58,14 @@ pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<
         return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
     };
     let endpoint = visitor.quietly().get(&GetWebhookEndpoint::SPEC, reference).await?;
-    let at = JsonView(&endpoint);
-    let list = |field: &str| at.at(field).items().map(JsonView::text).collect::<Vec<_>>().join(" ");
+    let at = JsonView::of(&endpoint);
+    let list = |field: &str| at.at_path(field).elements().map(JsonView::to_text).collect::<Vec<_>>().join(" ");
     let form = WebhookForm {
-        url: at.at("url").text(),
+        url: at.at_path("url").to_text(),
         event_types: list("event_types"),
         customer_refs: list("customer_refs"),
-        description: at.at("description").text(),
-        enabled: at.at("enabled").is_true(),
+        description: at.at_path("description").to_text(),
+        enabled: at.at_path("enabled").is_true(),
         ..blank(visitor, edited)
     };
     Ok(made(form, edited))
@@ -151,9 +151,10 @@ pub(super) async fn rotate(visitor: &SessionUser, reference: &str, said: &FormDa
 
 pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     let attempt = visitor.change(&TestWebhookEndpoint::SPEC, reference, None, None).await?.json()?;
-    let at = JsonView(&attempt);
-    let (outcome, status, said) = (at.at("outcome").text(), at.at("status").text(), at.at("excerpt").text());
-    let notice = if at.at("outcome").is("DELIVERED") {
+    let at = JsonView::of(&attempt);
+    let (outcome, status, said) =
+        (at.at_path("outcome").to_text(), at.at_path("status").to_text(), at.at_path("excerpt").to_text());
+    let notice = if at.at_path("outcome").is("DELIVERED") {
         Notice::Done(format!("Test delivered with status {status}."))
     } else {
         let told = [status, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
