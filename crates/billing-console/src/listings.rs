@@ -1,12 +1,38 @@
 //! The API lists that the console shows.
 
 use crate::list::{CellFormat, Column, Listing};
+use billing_api::dto::audit::AuditEntryJson;
+use billing_api::dto::bank_accounts::BankAccountJson;
+use billing_api::dto::billing::BillingRunJson;
+use billing_api::dto::charges::ChargeJson;
+use billing_api::dto::contract_view::ContractJson;
+use billing_api::dto::customers::CustomerJson;
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::entities::EntityJson;
+use billing_api::dto::events::EventJson;
+use billing_api::dto::formats::FormatJson;
+use billing_api::dto::imports::ImportJson;
+use billing_api::dto::money::PaymentJson;
+use billing_api::dto::pricings::PricingJson;
+use billing_api::dto::refused::RefusedUsageJson;
+use billing_api::dto::usage_products::UsageProductJson;
+use billing_api::dto::webhooks::{WebhookDeliveryJson, WebhookEndpointJson};
+use billing_api::field;
 use billing_api::operations::{
     GetBankAccount, GetBillingRun, GetCharge, GetContract, GetCustomer, GetDocument, GetEntity, GetEvent, GetImport, GetPricing,
     GetUsageFormat, GetUsageProduct, GetWebhookEndpoint, ListAuditEntries, ListBankAccounts, ListBillingRuns, ListCharges,
     ListCustomers, ListDocuments, ListEntities, ListEvents, ListImports, ListPayments, ListPricings, ListRefusedUsage,
     ListUsageFormats, ListUsageProducts, ListWebhookDeliveries, ListWebhookEndpoints, SearchContracts,
 };
+use billing_domain::catalog::UsageProductProfile;
+use billing_domain::party::bank::BankAccountProfile;
+use billing_domain::party::{CustomerProfile, EntityProfile};
+use billing_domain::tax::StatedTax;
+
+/// Fields that the console adds to customers: the state of what they owe, and the amounts due. The API has them in a list of
+/// their own.
+pub(crate) const ADDED_STATE: &str = "state";
+pub(crate) const ADDED_BALANCES: &str = "balances";
 
 pub(crate) const fn column(label: &'static str, field: &'static str, shown: CellFormat) -> Column {
     Column { label, field, shown, leads: None, order: None, is_extra: false }
@@ -40,13 +66,17 @@ pub const CUSTOMERS: Listing = Listing {
     operation: &ListCustomers::SPEC,
     read: Some(&GetCustomer::SPEC),
     columns: &[
-        column("Name", "name", CellFormat::Name).leading("customers", "customer_ref").by("name"),
-        column("State", "state", CellFormat::State),
-        column("Balance", "balances", CellFormat::Balances),
-        column("E-mail", "email", CellFormat::Name),
-        column("Reference", "customer_ref", CellFormat::Text).extra(),
-        column("Tax, %", "tax", CellFormat::Number).extra(),
-        column("Entity", "entity_ref", CellFormat::Text).leading("entities", "entity_ref").extra(),
+        column("Name", field!(CustomerProfile, name), CellFormat::Name)
+            .leading("customers", field!(CustomerJson, customer_ref))
+            .by("name"),
+        column("State", ADDED_STATE, CellFormat::State),
+        column("Balance", ADDED_BALANCES, CellFormat::Balances),
+        column("E-mail", field!(CustomerProfile, email), CellFormat::Name),
+        column("Reference", field!(CustomerJson, customer_ref), CellFormat::Text).extra(),
+        column("Tax, %", field!(StatedTax, rate), CellFormat::Number).extra(),
+        column("Entity", field!(CustomerProfile, entity_ref), CellFormat::Text)
+            .leading("entities", field!(CustomerProfile, entity_ref))
+            .extra(),
     ],
     order: Some("-created"),
     empty: "No customers yet.",
@@ -60,12 +90,15 @@ pub const CONTRACTS: Listing = Listing {
     operation: &SearchContracts::SPEC,
     read: Some(&GetContract::SPEC),
     columns: &[
-        column("Number", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").by("created"),
-        column("State", "state", CellFormat::State),
-        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
-        column("Last day", "effective_end_date", CellFormat::Day).by("effective_end_date"),
-        column("Purchase order", "po_number", CellFormat::Text),
-        column("Version", "version", CellFormat::Number),
+        column("Number", field!(ContractJson, contract_number), CellFormat::Text)
+            .leading("contracts", field!(ContractJson, contract_ref))
+            .by("created"),
+        column("State", field!(ContractJson, state), CellFormat::State),
+        column("Customer", field!(ContractJson, customer_name), CellFormat::Name)
+            .leading("customers", field!(ContractJson, customer_ref)),
+        column("Last day", field!(ContractJson, effective_end_date), CellFormat::Day).by("effective_end_date"),
+        column("Purchase order", field!(ContractJson, po_number), CellFormat::Text),
+        column("Version", field!(ContractJson, version), CellFormat::Number),
     ],
     order: Some("-created"),
     empty: "No contracts yet.",
@@ -79,17 +112,22 @@ pub const DOCUMENTS: Listing = Listing {
     operation: &ListDocuments::SPEC,
     read: Some(&GetDocument::SPEC),
     columns: &[
-        column("Number", "document_number", CellFormat::Text).leading("documents", "document_ref").by("created"),
-        column("Customer", "customer.customer_name", CellFormat::Name).leading("customers", "customer.customer_ref"),
-        column("Total", "total", CellFormat::Money("currency")).by("amount"),
-        column("Amount due", "amount_due", CellFormat::Due("currency")),
-        column("State", "state", CellFormat::State),
-        column("Issued", "issue_date", CellFormat::Day).by("issue_date"),
-        column("Due", "due_date", CellFormat::Day).by("due_date"),
-        column("Kind", "kind", CellFormat::Word).extra(),
-        column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref").extra(),
-        column("From", "period_start", CellFormat::Day).extra(),
-        column("To", "period_end", CellFormat::Day).extra(),
+        column("Number", field!(DocumentJson, document_number), CellFormat::Text)
+            .leading("documents", field!(DocumentJson, document_ref))
+            .by("created"),
+        column("Customer", field!(DocumentJson, customer.customer_name), CellFormat::Name)
+            .leading("customers", field!(DocumentJson, customer.customer_ref)),
+        column("Total", field!(DocumentJson, total), CellFormat::Money(field!(DocumentJson, currency))).by("amount"),
+        column("Amount due", field!(DocumentJson, amount_due), CellFormat::Due(field!(DocumentJson, currency))),
+        column("State", field!(DocumentJson, state), CellFormat::State),
+        column("Issued", field!(DocumentJson, issue_date), CellFormat::Day).by("issue_date"),
+        column("Due", field!(DocumentJson, due_date), CellFormat::Day).by("due_date"),
+        column("Kind", field!(DocumentJson, kind), CellFormat::Word).extra(),
+        column("Contract", field!(DocumentJson, contract_number), CellFormat::Text)
+            .leading("contracts", field!(DocumentJson, contract_ref))
+            .extra(),
+        column("From", field!(DocumentJson, period_start), CellFormat::Day).extra(),
+        column("To", field!(DocumentJson, period_end), CellFormat::Day).extra(),
     ],
     order: Some("-created"),
     empty: "No documents yet. The first usage event of a contract creates its invoice.",
@@ -101,7 +139,12 @@ pub(crate) const DOCUMENTS_OF: &[&str] =
     &["document_number", "total", "amount_due", "state", "issue_date", "due_date", "kind", "period_start", "period_end"];
 
 /// Contract columns on the page of a customer.
-pub(crate) const CONTRACTS_OF: &[&str] = &["contract_number", "state", "effective_end_date", "po_number"];
+pub(crate) const CONTRACTS_OF: &[&str] = &[
+    field!(ContractJson, contract_number),
+    field!(ContractJson, state),
+    field!(ContractJson, effective_end_date),
+    field!(ContractJson, po_number),
+];
 
 /// Payment columns on the page of a customer.
 pub(crate) const PAYMENTS_OF: &[&str] =
@@ -112,7 +155,13 @@ pub(crate) const LATEST_DOCUMENTS: &[&str] =
     &["document_number", "customer.customer_name", "total", "amount_due", "state", "due_date", "contract_number", "period_start"];
 
 /// Columns of rejected usage on other pages.
-pub(crate) const WHY: &[&str] = &["day", "count", "detail", "customer_ref", "usage_product_ref"];
+pub(crate) const WHY: &[&str] = &[
+    field!(RefusedUsageJson, day),
+    field!(RefusedUsageJson, count),
+    field!(RefusedUsageJson, detail),
+    field!(RefusedUsageJson, customer_ref),
+    field!(RefusedUsageJson, usage_product_ref),
+];
 
 /// Usage events.
 pub const EVENTS: Listing = Listing {
@@ -121,13 +170,18 @@ pub const EVENTS: Listing = Listing {
     operation: &ListEvents::SPEC,
     read: Some(&GetEvent::SPEC),
     columns: &[
-        column("Time", "timestamp", CellFormat::Instant).leading("events", "event_ref").by("timestamp"),
-        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
-        column("Usage product", "usage_product_name", CellFormat::Name).leading("usage-products", "usage_product_ref"),
-        column("Quantity", "quantity", CellFormat::Number),
-        column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
-        column("Document state", "document_state", CellFormat::State),
-        column("Revision", "revision", CellFormat::Number),
+        column("Time", field!(EventJson, timestamp), CellFormat::Instant)
+            .leading("events", field!(EventJson, event_ref))
+            .by("timestamp"),
+        column("Customer", field!(EventJson, customer_name), CellFormat::Name)
+            .leading("customers", field!(EventJson, customer_ref)),
+        column("Usage product", field!(EventJson, usage_product_name), CellFormat::Name)
+            .leading("usage-products", field!(EventJson, usage_product_ref)),
+        column("Quantity", field!(EventJson, quantity), CellFormat::Number),
+        column("Document", field!(EventJson, related_document_numbers), CellFormat::Text)
+            .leading("documents", field!(EventJson, related_document_ref)),
+        column("Document state", field!(EventJson, document_state), CellFormat::State),
+        column("Revision", field!(EventJson, revision), CellFormat::Number),
     ],
     order: Some("-created"),
     empty: "No usage events yet. Report usage with POST /api/usage/event.",
@@ -141,16 +195,18 @@ pub const PAYMENTS: Listing = Listing {
     operation: &ListPayments::SPEC,
     read: None,
     columns: &[
-        column("Payment date", "paid_date", CellFormat::Day).by("paid_date"),
-        column("Amount", "amount", CellFormat::Money("currency")),
-        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
-        column("Document", "document_number", CellFormat::Text).leading("documents", "document_ref"),
-        column("Kind", "kind", CellFormat::Word),
-        column("Reference", "reference", CellFormat::Name),
-        column("Unapplied amount", "unapplied_amount", CellFormat::Money("currency")),
-        column("Reversed", "reversed_at", CellFormat::Instant),
-        column("Method", "method", CellFormat::Text).extra(),
-        column("Payment ID", "payment_ref", CellFormat::Id).extra(),
+        column("Payment date", field!(PaymentJson, paid_date), CellFormat::Day).by("paid_date"),
+        column("Amount", field!(PaymentJson, amount), CellFormat::Money(field!(PaymentJson, currency))),
+        column("Customer", field!(PaymentJson, customer_name), CellFormat::Name)
+            .leading("customers", field!(PaymentJson, customer_ref)),
+        column("Document", field!(PaymentJson, document_number), CellFormat::Text)
+            .leading("documents", field!(PaymentJson, document_ref)),
+        column("Kind", field!(PaymentJson, kind), CellFormat::Word),
+        column("Reference", field!(PaymentJson, reference), CellFormat::Name),
+        column("Unapplied amount", field!(PaymentJson, unapplied_amount), CellFormat::Money(field!(PaymentJson, currency))),
+        column("Reversed", field!(PaymentJson, reversed_at), CellFormat::Instant),
+        column("Method", field!(PaymentJson, method), CellFormat::Text).extra(),
+        column("Payment ID", field!(PaymentJson, payment_ref), CellFormat::Id).extra(),
     ],
     order: Some("-created"),
     empty: "No payments yet. Record a payment on the page of its document.",
@@ -164,14 +220,17 @@ pub const CHARGES: Listing = Listing {
     operation: &ListCharges::SPEC,
     read: Some(&GetCharge::SPEC),
     columns: &[
-        column("Date", "date", CellFormat::Day),
-        column("Name", "name", CellFormat::Name).leading("charges", "charge_ref"),
-        column("Recorded", "created_at", CellFormat::Instant).by("created"),
-        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
-        column("Contract", "contract_number", CellFormat::Text).leading("contracts", "contract_ref"),
-        column("Quantity", "quantity", CellFormat::Number),
-        column("Amount", "amount", CellFormat::Money("currency")),
-        column("Document", "related_document_numbers", CellFormat::Text).leading("documents", "related_document_ref"),
+        column("Date", field!(ChargeJson, date), CellFormat::Day),
+        column("Name", field!(ChargeJson, name), CellFormat::Name).leading("charges", field!(ChargeJson, charge_ref)),
+        column("Recorded", field!(ChargeJson, created_at), CellFormat::Instant).by("created"),
+        column("Customer", field!(ChargeJson, customer_name), CellFormat::Name)
+            .leading("customers", field!(ChargeJson, customer_ref)),
+        column("Contract", field!(ChargeJson, contract_number), CellFormat::Text)
+            .leading("contracts", field!(ChargeJson, contract_ref)),
+        column("Quantity", field!(ChargeJson, quantity), CellFormat::Number),
+        column("Amount", field!(ChargeJson, amount), CellFormat::Money(field!(ChargeJson, currency))),
+        column("Document", field!(ChargeJson, related_document_numbers), CellFormat::Text)
+            .leading("documents", field!(ChargeJson, related_document_ref)),
     ],
     order: Some("-created"),
     empty: "No charges yet. Add a charge on the page of its contract.",
@@ -185,10 +244,10 @@ pub const PRICINGS: Listing = Listing {
     operation: &ListPricings::SPEC,
     read: Some(&GetPricing::SPEC),
     columns: &[
-        column("Name", "name", CellFormat::Name).leading("pricings", "product_pricing_ref"),
-        column("Reference", "product_pricing_ref", CellFormat::Text),
-        column("Currency", "currency", CellFormat::Text),
-        column("Minimum fee", "minimum_fee", CellFormat::Money("currency")),
+        column("Name", field!(PricingJson, name), CellFormat::Name).leading("pricings", field!(PricingJson, product_pricing_ref)),
+        column("Reference", field!(PricingJson, product_pricing_ref), CellFormat::Text),
+        column("Currency", field!(PricingJson, currency), CellFormat::Text),
+        column("Minimum fee", field!(PricingJson, minimum_fee), CellFormat::Money(field!(PricingJson, currency))),
     ],
     order: None,
     empty: "No pricings yet. A pricing defines what is billed and at what price.",
@@ -202,10 +261,11 @@ pub const USAGE_PRODUCTS: Listing = Listing {
     operation: &ListUsageProducts::SPEC,
     read: Some(&GetUsageProduct::SPEC),
     columns: &[
-        column("Name", "name", CellFormat::Name).leading("usage-products", "usage_product_ref"),
-        column("Reference", "usage_product_ref", CellFormat::Text),
-        column("Unit", "unit", CellFormat::Text),
-        column("Aggregation", "aggregation", CellFormat::Word),
+        column("Name", field!(UsageProductProfile, name), CellFormat::Name)
+            .leading("usage-products", field!(UsageProductJson, usage_product_ref)),
+        column("Reference", field!(UsageProductJson, usage_product_ref), CellFormat::Text),
+        column("Unit", field!(UsageProductProfile, unit), CellFormat::Text),
+        column("Aggregation", field!(UsageProductProfile, aggregation), CellFormat::Word),
     ],
     order: None,
     empty: "No usage products yet.",
@@ -219,10 +279,10 @@ pub const ENTITIES: Listing = Listing {
     operation: &ListEntities::SPEC,
     read: Some(&GetEntity::SPEC),
     columns: &[
-        column("Name", "name", CellFormat::Name).leading("entities", "entity_ref"),
-        column("Reference", "entity_ref", CellFormat::Text),
-        column("Number prefix", "number_prefix", CellFormat::Text),
-        column("Time zone", "timezone", CellFormat::Text),
+        column("Name", field!(EntityProfile, name), CellFormat::Name).leading("entities", field!(EntityJson, entity_ref)),
+        column("Reference", field!(EntityJson, entity_ref), CellFormat::Text),
+        column("Number prefix", field!(EntityProfile, number_prefix), CellFormat::Text),
+        column("Time zone", field!(EntityProfile, time_zone), CellFormat::Text),
     ],
     order: None,
     empty: "No entities yet.",
@@ -236,10 +296,11 @@ pub const BANK_ACCOUNTS: Listing = Listing {
     operation: &ListBankAccounts::SPEC,
     read: Some(&GetBankAccount::SPEC),
     columns: &[
-        column("Name", "account_name", CellFormat::Name).leading("bank-accounts", "billing_account_id"),
-        column("Reference", "billing_account_id", CellFormat::Text),
-        column("IBAN", "iban", CellFormat::Text),
-        column("Bank", "bank_name", CellFormat::Text),
+        column("Name", field!(BankAccountProfile, account_name), CellFormat::Name)
+            .leading("bank-accounts", field!(BankAccountJson, account_ref)),
+        column("Reference", field!(BankAccountJson, account_ref), CellFormat::Text),
+        column("IBAN", field!(BankAccountProfile, iban), CellFormat::Text),
+        column("Bank", field!(BankAccountProfile, bank_name), CellFormat::Text),
     ],
     order: None,
     empty: "No bank accounts yet.",
@@ -253,9 +314,9 @@ pub const FORMATS: Listing = Listing {
     operation: &ListUsageFormats::SPEC,
     read: Some(&GetUsageFormat::SPEC),
     columns: &[
-        column("Name", "format_name", CellFormat::Name).leading("formats", "format_ref"),
-        column("Reference", "format_ref", CellFormat::Text),
-        column("Version", "version", CellFormat::Number),
+        column("Name", field!(FormatJson, format_name), CellFormat::Name).leading("formats", field!(FormatJson, format_ref)),
+        column("Reference", field!(FormatJson, format_ref), CellFormat::Text),
+        column("Version", field!(FormatJson, version), CellFormat::Number),
     ],
     order: None,
     empty: "No usage formats yet. A usage format converts data of any structure to usage events.",
@@ -269,13 +330,13 @@ pub const IMPORTS: Listing = Listing {
     operation: &ListImports::SPEC,
     read: Some(&GetImport::SPEC),
     columns: &[
-        column("Started", "begun_at", CellFormat::Instant).leading("imports", "import_ref"),
-        column("File", "name", CellFormat::Name),
-        column("State", "state", CellFormat::State),
-        column("Recorded", "recorded", CellFormat::Number),
-        column("Duplicates", "already_there", CellFormat::Number),
-        column("Rejected", "refused", CellFormat::Number),
-        column("Actor", "actor", CellFormat::Actor),
+        column("Started", field!(ImportJson, begun_at), CellFormat::Instant).leading("imports", field!(ImportJson, import_ref)),
+        column("File", field!(ImportJson, name), CellFormat::Name),
+        column("State", field!(ImportJson, state), CellFormat::State),
+        column("Recorded", field!(ImportJson, recorded), CellFormat::Number),
+        column("Duplicates", field!(ImportJson, already_there), CellFormat::Number),
+        column("Rejected", field!(ImportJson, refused), CellFormat::Number),
+        column("Actor", field!(ImportJson, actor), CellFormat::Actor),
     ],
     order: None,
     empty: "No imports yet. Import a file here, or send it with POST /api/usage/import.",
@@ -289,13 +350,14 @@ pub const BILLING_RUNS: Listing = Listing {
     operation: &ListBillingRuns::SPEC,
     read: Some(&GetBillingRun::SPEC),
     columns: &[
-        column("Started", "begun_at", CellFormat::Instant).leading("billing-runs", "run_ref"),
-        column("State", "state", CellFormat::State),
-        column("Contracts due", "contracts", CellFormat::Number),
-        column("Issued", "issued", CellFormat::Number),
-        column("Voided", "voided", CellFormat::Number),
-        column("Failed", "failed", CellFormat::Number),
-        column("Actor", "actor", CellFormat::Actor),
+        column("Started", field!(BillingRunJson, begun_at), CellFormat::Instant)
+            .leading("billing-runs", field!(BillingRunJson, run_ref)),
+        column("State", field!(BillingRunJson, state), CellFormat::State),
+        column("Contracts due", field!(BillingRunJson, contracts), CellFormat::Number),
+        column("Issued", field!(BillingRunJson, issued), CellFormat::Number),
+        column("Voided", field!(BillingRunJson, voided), CellFormat::Number),
+        column("Failed", field!(BillingRunJson, failed), CellFormat::Number),
+        column("Actor", field!(BillingRunJson, actor), CellFormat::Actor),
     ],
     order: None,
     empty: "No billing runs yet. The server issues due documents automatically. You can also run billing here.",
@@ -309,16 +371,21 @@ pub const REFUSED: Listing = Listing {
     operation: &ListRefusedUsage::SPEC,
     read: None,
     columns: &[
-        column("Date", "day", CellFormat::Day),
-        column("Events", "count", CellFormat::Number),
-        column("Reason", "detail", CellFormat::Prose),
-        column("Customer", "customer_ref", CellFormat::Labelled("customer_name")).leading("customers", "customer_ref"),
-        column("Usage product", "usage_product_ref", CellFormat::Labelled("usage_product_name"))
-            .leading("usage-products", "usage_product_ref"),
-        column("Last event", "last_at", CellFormat::Instant),
-        column("Last example", "example", CellFormat::Told),
-        column("Field", "pointer", CellFormat::Text).extra(),
-        column("Error code", "code", CellFormat::Text).extra(),
+        column("Date", field!(RefusedUsageJson, day), CellFormat::Day),
+        column("Events", field!(RefusedUsageJson, count), CellFormat::Number),
+        column("Reason", field!(RefusedUsageJson, detail), CellFormat::Prose),
+        column("Customer", field!(RefusedUsageJson, customer_ref), CellFormat::Labelled(field!(RefusedUsageJson, customer_name)))
+            .leading("customers", field!(RefusedUsageJson, customer_ref)),
+        column(
+            "Usage product",
+            field!(RefusedUsageJson, usage_product_ref),
+            CellFormat::Labelled(field!(RefusedUsageJson, usage_product_name)),
+        )
+        .leading("usage-products", field!(RefusedUsageJson, usage_product_ref)),
+        column("Last event", field!(RefusedUsageJson, last_at), CellFormat::Instant),
+        column("Last example", field!(RefusedUsageJson, example), CellFormat::Told),
+        column("Field", field!(RefusedUsageJson, pointer), CellFormat::Text).extra(),
+        column("Error code", field!(RefusedUsageJson, code), CellFormat::Text).extra(),
     ],
     order: None,
     empty: "No usage was rejected in the last 90 days.",
@@ -332,12 +399,13 @@ pub const WEBHOOKS: Listing = Listing {
     operation: &ListWebhookEndpoints::SPEC,
     read: Some(&GetWebhookEndpoint::SPEC),
     columns: &[
-        column("URL", "url", CellFormat::Text).leading("webhooks", "endpoint_ref"),
-        column("State", "state", CellFormat::State),
-        column("Pending", "pending", CellFormat::Number),
-        column("Failed", "failed", CellFormat::Number),
-        column("Last delivered", "last_delivered_at", CellFormat::Instant),
-        column("Description", "description", CellFormat::Text),
+        column("URL", field!(WebhookEndpointJson, url), CellFormat::Text)
+            .leading("webhooks", field!(WebhookEndpointJson, endpoint_ref)),
+        column("State", field!(WebhookEndpointJson, state), CellFormat::State),
+        column("Pending", field!(WebhookEndpointJson, pending), CellFormat::Number),
+        column("Failed", field!(WebhookEndpointJson, failed), CellFormat::Number),
+        column("Last delivered", field!(WebhookEndpointJson, last_delivered_at), CellFormat::Instant),
+        column("Description", field!(WebhookEndpointJson, description), CellFormat::Text),
     ],
     order: None,
     empty: "No webhook endpoints yet. An endpoint receives notifications about documents and contracts.",
@@ -351,14 +419,16 @@ pub const DELIVERIES: Listing = Listing {
     operation: &ListWebhookDeliveries::SPEC,
     read: None,
     columns: &[
-        column("Type", "type", CellFormat::Event).leading("deliveries", "notification_ref"),
-        column("State", "state", CellFormat::State),
-        column("Subject", "subject", CellFormat::Subject),
-        column("Attempts", "attempt", CellFormat::Number),
-        column("Next attempt", "due_at", CellFormat::Instant),
-        column("Created", "created_at", CellFormat::Instant),
-        column("Endpoint", "endpoint_url", CellFormat::Name).leading("webhooks", "endpoint_ref"),
-        column("Notification ID", "notification_ref", CellFormat::Id).extra(),
+        column("Type", field!(WebhookDeliveryJson, kind), CellFormat::Event)
+            .leading("deliveries", field!(WebhookDeliveryJson, notification_ref)),
+        column("State", field!(WebhookDeliveryJson, state), CellFormat::State),
+        column("Subject", field!(WebhookDeliveryJson, subject), CellFormat::Subject),
+        column("Attempts", field!(WebhookDeliveryJson, attempt), CellFormat::Number),
+        column("Next attempt", field!(WebhookDeliveryJson, due_at), CellFormat::Instant),
+        column("Created", field!(WebhookDeliveryJson, created_at), CellFormat::Instant),
+        column("Endpoint", field!(WebhookDeliveryJson, endpoint_url), CellFormat::Name)
+            .leading("webhooks", field!(WebhookDeliveryJson, endpoint_ref)),
+        column("Notification ID", field!(WebhookDeliveryJson, notification_ref), CellFormat::Id).extra(),
     ],
     order: None,
     empty: "No deliveries yet.",
@@ -366,7 +436,14 @@ pub const DELIVERIES: Listing = Listing {
 };
 
 /// Delivery columns on the page of an endpoint.
-pub(crate) const DELIVERIES_OF: &[&str] = &["type", "state", "subject", "attempt", "due_at", "created_at"];
+pub(crate) const DELIVERIES_OF: &[&str] = &[
+    field!(WebhookDeliveryJson, kind),
+    field!(WebhookDeliveryJson, state),
+    field!(WebhookDeliveryJson, subject),
+    field!(WebhookDeliveryJson, attempt),
+    field!(WebhookDeliveryJson, due_at),
+    field!(WebhookDeliveryJson, created_at),
+];
 
 /// The audit log.
 pub const AUDIT: Listing = Listing {
@@ -375,15 +452,16 @@ pub const AUDIT: Listing = Listing {
     operation: &ListAuditEntries::SPEC,
     read: None,
     columns: &[
-        column("Time", "at", CellFormat::Instant),
-        column("Change", "action", CellFormat::Sentence),
-        column("Customer", "customer_name", CellFormat::Name).leading("customers", "customer_ref"),
-        column("Details", "after", CellFormat::Changes),
-        column("Actor", "actor", CellFormat::Actor).extra(),
-        column("Object type", "object_kind", CellFormat::Word).extra(),
-        column("Reference", "object_ref", CellFormat::Id).extra(),
-        column("Before", "before", CellFormat::Told).extra(),
-        column("Request ID", "request_id", CellFormat::Id).extra(),
+        column("Time", field!(AuditEntryJson, at), CellFormat::Instant),
+        column("Change", field!(AuditEntryJson, action), CellFormat::Sentence),
+        column("Customer", field!(AuditEntryJson, customer_name), CellFormat::Name)
+            .leading("customers", field!(AuditEntryJson, customer_ref)),
+        column("Details", field!(AuditEntryJson, after), CellFormat::Changes),
+        column("Actor", field!(AuditEntryJson, actor), CellFormat::Actor).extra(),
+        column("Object type", field!(AuditEntryJson, object_kind), CellFormat::Word).extra(),
+        column("Reference", field!(AuditEntryJson, object_ref), CellFormat::Id).extra(),
+        column("Before", field!(AuditEntryJson, before), CellFormat::Told).extra(),
+        column("Request ID", field!(AuditEntryJson, request_id), CellFormat::Id).extra(),
     ],
     order: None,
     empty: "No audit events yet.",

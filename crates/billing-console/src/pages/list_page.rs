@@ -1,8 +1,12 @@
 //! Loads the data of a list's page.
 
+use crate::listings::{ADDED_BALANCES, ADDED_STATE};
 use crate::{JsonView, ListFilters, ListPage, Listing, View, href, listings};
 use billing_api::console::FormData;
+use billing_api::dto::customers::CustomerJson;
+use billing_api::dto::money::CustomerDueJson;
 use billing_application::UseCase;
+use billing_domain::refs::CustomerRef;
 use serde_json::{Value, json};
 
 use super::api_client::Listed;
@@ -20,9 +24,6 @@ use billing_api::query::lists::MAX_CUSTOMERS;
 
 /// Default page size of a list.
 const PAGE_SIZE: &str = "50";
-
-/// Fields that the console adds to customers: the state and the amounts due. The API has them in a list of their own.
-const ADDED: [&str; 2] = ["state", "balances"];
 
 /// Renders the page of a list.
 ///
@@ -85,36 +86,36 @@ pub(super) async fn with_amounts_due(
     view: &View,
     mut elements: Value,
 ) -> Result<Value, Problem> {
-    let is_shown = view.columns.iter().any(|column| ADDED.contains(&column.field));
+    let is_shown = view.columns.iter().any(|column| [ADDED_STATE, ADDED_BALANCES].contains(&column.field));
     let Some(customers) = elements.as_array_mut().filter(|_| listing.part == listings::CUSTOMERS.part && is_shown) else {
         return Ok(elements);
     };
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
-        let references: Vec<String> =
-            some.iter().map(|customer| JsonView::of(customer).at_path("customer_ref").to_text()).collect();
+        let references: Vec<String> = some.iter().map(|customer| customer_of(customer).to_text()).collect();
         let raw = crate::query(&[("customer_ref", &references.join(","))]);
         let due = visitor.get_with(&ListAmountsDue::SPEC, "", &raw).await?;
-        add_amounts_due(some, &due);
+        add_amounts_due(some, JsonView::of(&due));
     }
     Ok(elements)
 }
 
-fn add_amounts_due(customers: &mut [Value], due: &Value) {
+fn customer_of(customer: &Value) -> JsonView<'_, CustomerRef> {
+    JsonView::<CustomerJson>::of(customer).customer_ref()
+}
+
+fn add_amounts_due(customers: &mut [Value], due: JsonView<'_, Vec<CustomerDueJson>>) {
     for customer in customers {
-        let reference = JsonView::of(customer).at_path("customer_ref").to_text();
-        let of_customer: Vec<&Value> = JsonView::of(due)
-            .elements()
-            .filter(|owed| owed.at_path("customer_ref").is(&reference))
-            .map(|owed| owed.json())
-            .collect();
-        let is_overdue = of_customer.iter().any(|owed| JsonView::of(owed).at_path("overdue").is_amount());
+        let reference = customer_of(customer).to_text();
+        let of_customer: Vec<JsonView<'_, CustomerDueJson>> =
+            due.items().filter(|owed| owed.customer_ref().is(&reference)).collect();
+        let is_overdue = of_customer.iter().any(|owed| owed.overdue().is_amount());
         let state = match of_customer.as_slice() {
             [] => "NOTHING_DUE",
             _ if is_overdue => "OVERDUE",
             _ => "DUE",
         };
-        customer["balances"] = json!(of_customer);
-        customer["state"] = json!(state);
+        customer[ADDED_BALANCES] = of_customer.iter().map(|owed| owed.json().clone()).collect();
+        customer[ADDED_STATE] = json!(state);
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
         let owed =
             |customer: &str, overdue: u32| json!({"customer_ref": customer, "currency": "EUR", "due": 5, "overdue": overdue});
         let mut customers = vec![json!({"customer_ref": "a"}), json!({"customer_ref": "b"}), json!({"customer_ref": "c"})];
-        add_amounts_due(&mut customers, &json!([owed("b", 0), owed("c", 0), owed("c", 2)]));
+        add_amounts_due(&mut customers, JsonView::of(&json!([owed("b", 0), owed("c", 0), owed("c", 2)])));
         let states: Vec<&Value> = customers.iter().map(|customer| &customer["state"]).collect();
         assert_eq!(states, ["NOTHING_DUE", "DUE", "OVERDUE"]);
         assert_eq!(customers[2]["balances"].as_array().map(Vec::len), Some(2));
