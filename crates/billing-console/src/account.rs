@@ -2,18 +2,18 @@
 
 use maud::{Markup, PreEscaped, html};
 use qrcode::{EcLevel, QrCode, render::svg};
-use serde_json::Value;
 
 use crate::parts::{href, instant, name, section, words};
-use billing_api::json_view::JsonView;
+use billing_api::dto::own_account::{OwnAccountJson, OwnSessionJson, RecoveryCodesJson};
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// API responses for the account page.
 #[derive(Clone, Debug)]
 pub struct AccountAnswers {
     /// The administrator.
-    pub account: Value,
+    pub account: JsonAnswer<OwnAccountJson>,
     /// The administrator's sessions.
-    pub sessions: Value,
+    pub sessions: JsonAnswer<Vec<OwnSessionJson>>,
     /// The form that was rejected; empty if none was.
     pub tried: String,
     /// Errors of that form by field.
@@ -22,18 +22,18 @@ pub struct AccountAnswers {
 
 /// Renders the account page.
 pub fn account(answers: &AccountAnswers) -> Markup {
-    let at = JsonView::of(&answers.account);
+    let at = answers.account.view();
     html! {
         h1 { "Your account" }
         dl.facts {
-            div { dt { "E-mail address" } dd { (name(at.at_path("email"))) } }
-            div { dt { "Role" } dd { (words(&at.at_path("role").to_text())) } }
-            div { dt { "Organization" } dd { (name(at.at_path("organization"))) } }
-            div { dt { "Session expires" } dd { (instant(at.at_path("expires_at"))) } }
+            div { dt { "E-mail address" } dd { (name(at.email())) } }
+            div { dt { "Role" } dd { (words(&at.role().to_text())) } }
+            div { dt { "Organization" } dd { (name(at.organization())) } }
+            div { dt { "Session expires" } dd { (instant(at.expires_at())) } }
         }
         (section("Password", &password(answers)))
         (section("Second factor", &second_factor(answers, at)))
-        (section("Sessions", &sessions(JsonView::of(&answers.sessions))))
+        (section("Sessions", &sessions(answers.sessions.view())))
     }
 }
 
@@ -89,12 +89,12 @@ pub fn confirmation(next: &str, wrong: Option<&str>) -> Markup {
     }
 }
 
-fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
+fn second_factor(answers: &AccountAnswers, at: JsonView<'_, OwnAccountJson>) -> Markup {
     html! {
-        @if at.at_path("second_factor_since").is_there() {
+        @if at.second_factor_since().is_there() {
             p {
-                "Enabled since " (instant(at.at_path("second_factor_since"))) ". Recovery codes left: "
-                (at.at_path("recovery_codes_left").to_text()) "."
+                "Enabled since " (instant(at.second_factor_since())) ". Recovery codes left: "
+                (at.recovery_codes_left().to_text()) "."
             }
             details open[answers.tried == "remove"] {
                 summary { "Remove second factor" }
@@ -111,8 +111,8 @@ fn second_factor(answers: &AccountAnswers, at: JsonView<'_>) -> Markup {
     }
 }
 
-fn sessions(all: JsonView<'_>) -> Markup {
-    let has_others = all.elements().count() > 1;
+fn sessions(all: JsonView<'_, Vec<OwnSessionJson>>) -> Markup {
+    let has_others = all.items().count() > 1;
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Sessions" {
             table {
@@ -120,16 +120,16 @@ fn sessions(all: JsonView<'_>) -> Markup {
                     th scope="col" { "Started" } th scope="col" { "Last active" } th scope="col" { "Expires" } th scope="col" { "Browser" }
                     th scope="col" { "Actions" }
                 } }
-                tbody { @for one in all.elements() { tr {
-                    td { (instant(one.at_path("created_at"))) }
-                    td { (instant(one.at_path("last_seen_at"))) }
-                    td { (instant(one.at_path("expires_at"))) }
-                    td.agent { (one.at_path("user_agent").to_text()) }
+                tbody { @for one in all.items() { tr {
+                    td { (instant(one.created_at())) }
+                    td { (instant(one.last_seen_at())) }
+                    td { (instant(one.expires_at())) }
+                    td.agent { (one.user_agent().to_text()) }
                     td {
-                        @if one.at_path("is_current").is_true() {
+                        @if one.is_current().is_true() {
                             "Current session"
                         } @else {
-                            form method="post" action=(href(&["account", "sessions", "end", &one.at_path("session_ref").to_text()])) {
+                            form method="post" action=(href(&["account", "sessions", "end", &one.session_ref().to_text()])) {
                                 button.plain { "End session" }
                             }
                         }
@@ -191,7 +191,7 @@ fn picture(uri: &str) -> Option<String> {
 }
 
 /// Renders the page with the recovery codes for a lost device.
-pub fn recovery_codes(answer: &Value) -> Markup {
+pub fn recovery_codes(answer: &JsonAnswer<RecoveryCodesJson>) -> Markup {
     html! {
         h1 { "Recovery codes" }
         p {
@@ -199,7 +199,7 @@ pub fn recovery_codes(answer: &Value) -> Markup {
             " If you lose your device, log in with a recovery code instead of an authenticator code. Each code works once. Print \
               the codes or store them in a password manager."
         }
-        ul.codes { @for code in JsonView::of(answer).at_path("recovery_codes").elements() { li { code { (code.to_text()) } } } }
+        ul.codes { @for code in answer.view().recovery_codes().items() { li { code { (code.to_text()) } } } }
         p { "Every log-in now requires a code." }
         p { a.button href=(href(&["account"])) { "I have saved the codes" } }
     }
@@ -207,12 +207,12 @@ pub fn recovery_codes(answer: &Value) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn answers(account: Value) -> AccountAnswers {
-        AccountAnswers { account, sessions: json!([]), tried: String::new(), wrong: Vec::new() }
+        AccountAnswers { account: account.into(), sessions: json!([]).into(), tried: String::new(), wrong: Vec::new() }
     }
 
     #[test]

@@ -4,7 +4,12 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::parts::{actor, grouped, href, isolated, link, words};
+use billing_api::dto::audit::AuditEntryJson;
+use billing_api::dto::billing::BillingReportJson;
+use billing_api::dto::contract_view::ContractJson;
+use billing_api::field;
 use billing_api::json_view::JsonView;
+use billing_domain::party::CustomerProfile;
 
 /// A kind of objects: the API's word, its name in a sentence, and the part of the console that shows the object by its
 /// reference.
@@ -84,16 +89,17 @@ const NO_CHANGES: [&str; 9] = [
 const PERCENTAGES: [&str; 2] = ["discount", "tax"];
 
 /// Renders an entry as a sentence, such as "dana@example.com changed the price of API calls on C-28".
-pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
-    let (action, kind) = (entry.at_path("action").to_text(), entry.at_path("object_kind").to_text());
+pub(crate) fn sentence(entry: JsonView<'_, AuditEntryJson>) -> Markup {
+    let (action, kind) = (entry.action().to_text(), entry.object_kind().to_text());
     let verb = VERBS.iter().find(|(of, on, _)| *of == action && (on.is_empty() || *on == kind));
     let verb = verb.map_or_else(|| words(&action).to_lowercase(), |(.., verb)| (*verb).to_owned());
     let fields = if matches!(action.as_str(), "EDIT" | "CHANGE_QUANTITY") { changed(entry) } else { Vec::new() };
     html! {
         b { (isolated(&actor(entry))) } " "
         @if action == "RUN" {
-            a href=(href(&["billing-runs", &entry.at_path("object_ref").to_text()])) { (verb) }
-            (count(entry, "issued", " and issued ")) (count(entry, "voided", " and voided "))
+            a href=(href(&["billing-runs", &entry.object_ref().to_text()])) { (verb) }
+            (count(entry.after().any().named(field!(BillingReportJson, issued)), " and issued "))
+            (count(entry.after().any().named(field!(BillingReportJson, voided)), " and voided "))
         } @else {
             (verb)
             @if let Some((last, others)) = fields.split_last() {
@@ -103,8 +109,8 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
                 }
                 @if !others.is_empty() { " and " }
                 (isolated(last))
-                @if others.is_empty() && let Some(value) = new_value(entry.at_path("after")) { " to " (value) }
-                @if let Some(day) = planned_for(entry.at_path("after")) { " from " (day) }
+                @if others.is_empty() && let Some(value) = new_value(entry.after().any()) { " to " (value) }
+                @if let Some(day) = planned_for(entry.after().any()) { " from " (day) }
                 @if kind == "CONTRACT" { " on" } @else { " of" }
             }
             " " (object(entry, &kind))
@@ -113,19 +119,19 @@ pub(crate) fn sentence(entry: JsonView<'_>) -> Markup {
 }
 
 /// Renders the number of documents of a billing run.
-fn count(entry: JsonView<'_>, field: &str, before: &str) -> Markup {
-    let number = entry.at_path("after").named(field).elements().count();
+fn count(documents: JsonView<'_>, before: &str) -> Markup {
+    let number = documents.elements().count();
     html! { @if number > 0 { (before) (number) @if number == 1 { " document" } @else { " documents" } } }
 }
 
 /// Renders the object by its name, with a link to its page if it exists.
-fn object(entry: JsonView<'_>, kind: &str) -> Markup {
-    let (reference, name) = (entry.at_path("object_ref").to_text(), entry.at_path("object_name"));
+fn object(entry: JsonView<'_, AuditEntryJson>, kind: &str) -> Markup {
+    let (reference, name) = (entry.object_ref().to_text(), entry.object_name());
     let (_, noun, part) = KINDS.iter().find(|(word, ..)| *word == kind).copied().unwrap_or((kind, "object", None));
     // A payment and an application are named by their document, a contract and a document by their number.
     let is_named_alone = ["CONTRACT", "DOCUMENT", "PAYMENT", "APPLICATION"].contains(&kind);
     // Of a deleted object, the entry has the name.
-    let known = entry.at_path("before").named("name");
+    let known = entry.before().any().named(field!(CustomerProfile, name));
     let shown = match (name.is_there(), known.is_there()) {
         (true, _) => name.to_text(),
         (false, true) => known.to_text(),
@@ -133,7 +139,7 @@ fn object(entry: JsonView<'_>, kind: &str) -> Markup {
         (false, false) => reference.clone(),
     };
     // Payments and applications are on the page of their document.
-    let of_change = |field: &str| [entry.at_path("after"), entry.at_path("before")].map(|side| side.named(field).to_text());
+    let of_change = |field: &str| [entry.after(), entry.before()].map(|side| side.any().named(field).to_text());
     let document = ["document_ref", "to_document_ref"].into_iter().flat_map(of_change).find(|reference| !reference.is_empty());
     let page = match part {
         Some(part) => name.is_there().then(|| href(&[part, &reference])),
@@ -156,10 +162,10 @@ pub(crate) fn is_identifier(text: &str) -> bool {
 }
 
 /// Returns the changed fields in words, such as "the price of API calls".
-fn changed(entry: JsonView<'_>) -> Vec<String> {
+fn changed(entry: JsonView<'_, AuditEntryJson>) -> Vec<String> {
     let mut found = Vec::new();
-    for side in ["after", "before"] {
-        collect(entry.at_path(side), "", &mut found);
+    for side in [entry.after(), entry.before()] {
+        collect(side.any(), "", &mut found);
     }
     if found.len() > MAX_FIELDS {
         let more = found.len() - (MAX_FIELDS - 1);
@@ -184,7 +190,7 @@ fn new_value(after: JsonView<'_>) -> Option<String> {
 
 /// Returns the first day of planned terms.
 fn planned_for(after: JsonView<'_>) -> Option<String> {
-    let planned = after.named("products").elements().map(|product| product.named("effective_from"));
+    let planned = after.read_as::<ContractJson>().products().items().map(|product| product.effective_from());
     planned.filter(|day| day.is_there()).map(JsonView::to_text).min()
 }
 
@@ -212,13 +218,13 @@ fn is_element(at: JsonView<'_>) -> bool {
 
 /// Returns the name of a product or line item.
 fn label(element: JsonView<'_>) -> String {
-    let names = ["name", "product_name", "line_item_id", "product_pricing_ref"].map(|field| element.named(field).to_text());
+    let names = ["name", "product_name", "line_item_id", "product_pricing_ref"].map(|field| element.at_path(field).to_text());
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Renders the values before and after a change, side by side.
-pub(crate) fn changes(entry: JsonView<'_>) -> Markup {
-    let (before, after) = (entry.at_path("before"), entry.at_path("after"));
+pub(crate) fn changes(entry: JsonView<'_, AuditEntryJson>) -> Markup {
+    let (before, after) = (entry.before().any(), entry.after().any());
     let mut rows: Vec<(String, [String; 2])> = Vec::new();
     add_rows(before, "", 0, &mut rows);
     add_rows(after, "", 1, &mut rows);

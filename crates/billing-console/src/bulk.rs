@@ -1,11 +1,10 @@
 //! Actions on several selected elements of a list.
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::effects::CONFIRMED;
 use crate::list::Listing;
-use crate::parts::{href, link, money, words};
+use crate::parts::{amount_of, href, link, words};
 use billing_api::json_view::JsonView;
 
 /// Id of the form to which the check boxes belong.
@@ -157,7 +156,7 @@ fn name([kind, number, reference]: &[String; 3]) -> Markup {
 }
 
 fn amount(amount: &str, currency: &str) -> Markup {
-    html! { @if !amount.is_empty() { (money(JsonView::of(&Value::from(amount)), currency)) } }
+    html! { @if !amount.is_empty() { (amount_of(amount, currency)) } }
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ pub fn quantity_on(item: JsonView<'_>, date: &str) -> String {
 fn quantities(item: JsonView<'_>, date: &str) -> Markup {
     let later = item.named("quantities").elements().filter(|step| step.at_path("from").to_text().as_str() > date);
     html! {
-        (number(JsonView::of(&Value::from(quantity_on(item, date)))))
+        (number(JsonView::<Value>::of(&Value::from(quantity_on(item, date)))))
         @for step in later { div.muted { (number(step.at_path("quantity"))) " from " (day(step.at_path("from"))) } }
     }
 }

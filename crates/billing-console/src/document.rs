@@ -105,7 +105,7 @@ fn party(role: &str, part: &str, party: JsonView<'_>, field: &str) -> Markup {
             span.muted { (role) }
             div { strong { (link(Some(href(&[part, &party.at_path(&format!("{field}_ref")).to_text()])), &name)) } }
             @if !legal.is_empty() { div { (isolated(&legal)) } }
-            (address(party.at_path("address")))
+            (address(party.at_path("address").read_as()))
             @if party.at_path("vat_id").is_there() { div { "VAT ID " (party.at_path("vat_id").to_text()) } }
         }
     }

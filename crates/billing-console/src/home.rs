@@ -13,7 +13,12 @@ use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{grouped, href, instant, name, query, section};
 use crate::units::unit_of;
 use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
-use billing_api::json_view::JsonView;
+use billing_api::dto::billing::BillingRunJson;
+use billing_api::dto::document_summary::DocumentSummaryJson;
+use billing_api::dto::summary::SummaryLineJson;
+use billing_api::dto::verification::VerificationJson;
+use billing_api::dto::webhooks::WebhookEndpointJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Maximum number of charts of currencies or usage products. The table beside them has more.
 const MAX_CHARTS: usize = 4;
@@ -62,9 +67,9 @@ pub struct UsageMonths {
     /// Position of today.
     pub today: usize,
     /// The summary of this month without intervals. Null if the sums over the days are the same.
-    pub so_far: Value,
+    pub so_far: JsonAnswer<Vec<SummaryLineJson>>,
     /// The same for the days of the month before up to the same day.
-    pub until_then: Value,
+    pub until_then: JsonAnswer<Vec<SummaryLineJson>>,
 }
 
 /// API responses for the home page.
@@ -77,7 +82,7 @@ pub struct HomeAnswers {
     /// The months of the chart of billed amounts, oldest first.
     pub months: Vec<ChartMonth>,
     /// Issued documents by month and currency.
-    pub billed: Value,
+    pub billed: JsonAnswer<Vec<DocumentSummaryJson>>,
     /// Amounts due by days overdue.
     pub ages: Vec<Counted>,
     /// The whole amount due.
@@ -91,11 +96,11 @@ pub struct HomeAnswers {
     /// First day of that count.
     pub refused_since: String,
     /// The last billing run; null if none exists.
-    pub last_run: Value,
+    pub last_run: JsonAnswer<BillingRunJson>,
     /// Webhook endpoints.
-    pub endpoints: Value,
+    pub endpoints: JsonAnswer<Vec<WebhookEndpointJson>>,
     /// Result of the last ledger verification.
-    pub verification: Value,
+    pub verification: JsonAnswer<VerificationJson>,
     /// Whether the last ledger verification is long ago.
     pub is_verification_old: bool,
     /// The latest documents.
@@ -134,7 +139,7 @@ fn address(part: &str, narrowed: &[(&str, &str)]) -> String {
 
 /// Renders everything that an administrator should act on, each with its action, and below it the last automatic checks.
 fn attention(answers: &HomeAnswers) -> Markup {
-    let run = JsonView::of(&answers.last_run);
+    let run = answers.last_run.view();
     let items = [failures(answers, run), due(answers), refused(answers)].into_iter().flatten();
     let items: Vec<Markup> = items.chain(failing_endpoints(answers)).chain(verification(answers)).collect();
     html! {
@@ -143,12 +148,12 @@ fn attention(answers: &HomeAnswers) -> Markup {
         }
         @if run.is_there() {
             p.muted {
-                a href=(href(&["billing-runs", &run.at_path("run_ref").to_text()])) { "Last billing run" } ": "
-                (instant(run.at_path("begun_at"))) ", documents issued: " (grouped(&run.at_path("issued").to_text()))
-                ", failures: " (grouped(&run.at_path("failed").to_text()))
+                a href=(href(&["billing-runs", &run.run_ref().to_text()])) { "Last billing run" } ": "
+                (instant(run.begun_at())) ", documents issued: " (grouped(&run.issued().to_text()))
+                ", failures: " (grouped(&run.failed().to_text()))
             }
         }
-        (verified(JsonView::of(&answers.verification)))
+        (verified(answers.verification.view()))
     }
 }
 
@@ -167,12 +172,12 @@ fn item(what: &Markup, actions: &[(String, &str)]) -> Markup {
 }
 
 /// Renders the failures of the last billing run, if it has any.
-fn failures(answers: &HomeAnswers, run: JsonView<'_>) -> Option<Markup> {
-    let failed = run.at_path("failed");
+fn failures(answers: &HomeAnswers, run: JsonView<'_, BillingRunJson>) -> Option<Markup> {
+    let failed = run.failed();
     if !failed.is_amount() {
         return None;
     }
-    let show = (href(&["billing-runs", &run.at_path("run_ref").to_text()]), "Show failures");
+    let show = (href(&["billing-runs", &run.run_ref().to_text()]), "Show failures");
     let again = answers.may_bill.then(|| (href(&["new", "billing-runs"]), "Run billing again"));
     let what = html! { p { "Failures of the last billing run: " strong { (grouped(&failed.to_text())) } } };
     Some(item(&what, &[show].into_iter().chain(again).collect::<Vec<_>>()))
@@ -209,29 +214,28 @@ fn refused(answers: &HomeAnswers) -> Option<Markup> {
 
 /// Renders the webhook endpoints that receive nothing: their attempts fail, or the service disabled them.
 fn failing_endpoints(answers: &HomeAnswers) -> impl Iterator<Item = Markup> {
-    let is_failing = |endpoint: &JsonView<'_>| {
-        let has = |field: &str| endpoint.at_path(field).is_there();
-        has("disabled_reason") || (endpoint.at_path("enabled").json() == true && has("failing_since"))
+    let is_failing = |endpoint: &JsonView<'_, WebhookEndpointJson>| {
+        endpoint.disabled_reason().is_there() || (endpoint.enabled().is_true() && endpoint.failing_since().is_there())
     };
-    let shown = |endpoint: JsonView<'_>| {
+    let shown = |endpoint: JsonView<'_, WebhookEndpointJson>| {
         let what = html! {
             p {
-                "Webhook endpoint " strong { (endpoint.at_path("url").to_text()) }
-                @if endpoint.at_path("disabled_reason").is_there() { " was disabled, because its deliveries failed" } @else {
-                    ": deliveries fail since " (instant(endpoint.at_path("failing_since")))
+                "Webhook endpoint " strong { (endpoint.url().to_text()) }
+                @if endpoint.disabled_reason().is_there() { " was disabled, because its deliveries failed" } @else {
+                    ": deliveries fail since " (instant(endpoint.failing_since()))
                 }
             }
         };
-        item(&what, &[(href(&["webhooks", &endpoint.at_path("endpoint_ref").to_text()]), "Show endpoint")])
+        item(&what, &[(href(&["webhooks", &endpoint.endpoint_ref().to_text()]), "Show endpoint")])
     };
-    JsonView::of(&answers.endpoints).elements().filter(is_failing).map(shown)
+    answers.endpoints.view().items().filter(is_failing).map(shown)
 }
 
 /// Renders what is wrong with the last ledger verification, if anything is.
 fn verification(answers: &HomeAnswers) -> Option<Markup> {
-    let verification = JsonView::of(&answers.verification);
-    let errors = verification.at_path("wrong");
-    let is_never = !verification.at_path("ended_at").is_there();
+    let verification = answers.verification.view();
+    let errors = verification.wrong();
+    let is_never = !verification.ended_at().is_there();
     if !is_never && !errors.is_amount() && !answers.is_verification_old {
         return None;
     }
@@ -243,8 +247,8 @@ fn verification(answers: &HomeAnswers) -> Option<Markup> {
             p { "Errors found by the last ledger verification: " strong { (grouped(&errors.to_text())) } }
             details {
                 summary { "Details" }
-                ul { @for finding in verification.at_path("findings").elements() {
-                    li { (finding.at_path("subject").to_text()) ": " (name(finding.at_path("detail"))) }
+                ul { @for finding in verification.findings().items() {
+                    li { (finding.subject().to_text()) ": " (name(finding.detail())) }
                 } }
             }
         } @else {
@@ -256,13 +260,13 @@ fn verification(answers: &HomeAnswers) -> Option<Markup> {
 }
 
 /// Renders time and extent of the last ledger verification.
-fn verified(verification: JsonView<'_>) -> Markup {
+fn verified(verification: JsonView<'_, VerificationJson>) -> Markup {
     html! {
-        @if verification.at_path("ended_at").is_there() {
+        @if verification.ended_at().is_there() {
             p.muted {
-                "Last ledger verification: " (instant(verification.at_path("ended_at")))
-                ", documents: " (grouped(&verification.at_path("documents").to_text()))
-                ", errors: " (grouped(&verification.at_path("wrong").to_text()))
+                "Last ledger verification: " (instant(verification.ended_at()))
+                ", documents: " (grouped(&verification.documents().to_text()))
+                ", errors: " (grouped(&verification.wrong().to_text()))
             }
         }
     }
@@ -270,10 +274,10 @@ fn verified(verification: JsonView<'_>) -> Markup {
 
 /// Renders a chart per currency, and the same data as a table. Bars link to the documents of their month.
 fn billed(answers: &HomeAnswers) -> Markup {
-    let rows = JsonView::of(&answers.billed);
+    let rows = answers.billed.view();
     let currencies = currencies(rows);
     let of = |month: &ChartMonth, currency: &str| {
-        rows.elements().find(|row| row.at_path("issued_from").is(&month.first_day) && row.at_path("currency").is(currency))
+        rows.items().find(|row| row.issued_from().is(&month.first_day) && row.currency().is(currency))
     };
     let documents = |month: &ChartMonth, currency: Option<&str>| {
         let days = [("issued_from", month.first_day.as_str()), ("issued_to", month.last_day.as_str())];
@@ -281,8 +285,8 @@ fn billed(answers: &HomeAnswers) -> Markup {
     };
     let bar = |month: &ChartMonth, currency: &str| {
         let row = of(month, currency);
-        let value = row.map_or_else(|| "0".to_owned(), |row| row.at_path("billed").to_text());
-        let count = row.map_or_else(|| "0".to_owned(), |row| row.at_path("documents").to_text());
+        let value = row.map_or_else(|| "0".to_owned(), |row| row.billed().to_text());
+        let count = row.map_or_else(|| "0".to_owned(), |row| row.documents().to_text());
         let told = format!("{}: {} {currency}, {} documents", month.told, grouped(&value), grouped(&count));
         Bar { name: month.name.clone(), told, value, href: documents(month, Some(currency)) }
     };
@@ -305,7 +309,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
                         tbody { @for month in &answers.months { tr {
                             td { a href=(documents(month, None)) { (month.told) } }
                             @for currency in &currencies {
-                                @let billed = of(month, currency).map(|row| row.at_path("billed").to_text());
+                                @let billed = of(month, currency).map(|row| row.billed().to_text());
                                 td.amount { (billed.map_or_else(none, |amount| exact(&amount, currency))) }
                             }
                         } } }
@@ -317,11 +321,10 @@ fn billed(answers: &HomeAnswers) -> Markup {
 }
 
 /// Returns the currencies of a document summary, those with the most documents first.
-fn currencies(rows: JsonView<'_>) -> Vec<String> {
+fn currencies(rows: JsonView<'_, Vec<DocumentSummaryJson>>) -> Vec<String> {
     let mut currencies: Vec<(String, u64)> = Vec::new();
-    for row in rows.elements() {
-        let (currency, documents) =
-            (row.at_path("currency").to_text(), row.at_path("documents").json().as_u64().unwrap_or_default());
+    for row in rows.items() {
+        let (currency, documents) = (row.currency().to_text(), row.documents().json().as_u64().unwrap_or_default());
         match currencies.iter_mut().find(|(known, _)| *known == currency) {
             Some((_, count)) => *count += documents,
             None => currencies.push((currency, documents)),
@@ -455,7 +458,7 @@ impl Compared {
             let same_day = now.len().min(before.len());
             (now.last().copied(), same_day.checked_sub(1).and_then(|day| before.get(day)).copied())
         } else {
-            (Some(total_of(&months.so_far, &series.reference)), Some(total_of(&months.until_then, &series.reference)))
+            (Some(total_of(months.so_far.view(), &series.reference)), Some(total_of(months.until_then.view(), &series.reference)))
         };
         Self { now, before, so_far: so_far.unwrap_or_default(), until_then: until_then.unwrap_or_default() }
     }
@@ -499,16 +502,16 @@ mod tests {
             is_begun: false,
             may_bill: true,
             months: vec![month("2026-10-01", "2026-10-31", "Oct"), month("2026-11-01", "2026-11-30", "Nov")],
-            billed: json!([]),
+            billed: json!([]).into(),
             ages: Vec::new(),
             owed: counted("All amounts due", "0", ""),
             due: counted("Due", "0", ""),
             usage: html! { p { "1,500 this month" } },
             refused: ("0".to_owned(), json!([])),
             refused_since: "2026-11-19".to_owned(),
-            last_run: Value::Null,
-            endpoints: json!([]),
-            verification: json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}),
+            last_run: Value::Null.into(),
+            endpoints: json!([]).into(),
+            verification: json!({"ended_at": "2026-11-20T01:00:09Z", "documents": 1234, "wrong": 0, "findings": []}).into(),
             is_verification_old: false,
             documents: json!([]),
         }
@@ -519,11 +522,12 @@ mod tests {
         let page = home(&HomeAnswers {
             due: counted("Due", "12", ""),
             refused: ("1700".to_owned(), json!([{"day": "2026-11-20", "detail": "unknown customer", "count": 1700}])),
-            last_run: json!({"run_ref": "r1", "begun_at": "2026-11-20T00:10:00Z", "issued": 40, "failed": 2}),
+            last_run: json!({"run_ref": "r1", "begun_at": "2026-11-20T00:10:00Z", "issued": 40, "failed": 2}).into(),
             verification: json!({
                 "ended_at": "2026-11-20T01:00:09Z", "documents": 3, "wrong": 1200,
                 "findings": [{"subject": "UB-INV-<1>", "detail": "the total is off"}],
-            }),
+            })
+            .into(),
             ..quiet()
         })
         .into_string();
@@ -548,7 +552,7 @@ mod tests {
             endpoint("https://c.test", false, since(), Value::Null),
             endpoint("https://d.test", true, Value::Null, Value::Null),
         ]);
-        let page = home(&HomeAnswers { endpoints, ..quiet() }).into_string();
+        let page = home(&HomeAnswers { endpoints: endpoints.into(), ..quiet() }).into_string();
         let (attention, _) = page.split_once("Billed per month").expect("the next section");
         assert_eq!(attention.matches("<li><div>").count(), 2, "{attention}");
         assert!(
@@ -568,7 +572,7 @@ mod tests {
         let old = home(&HomeAnswers { is_verification_old: true, ..quiet() }).into_string();
         assert!(old.contains("more than 30 days old") && old.contains("verify --record"), "{old}");
         let never = json!({"ended_at": null, "documents": 0, "wrong": 0, "findings": []});
-        let never = home(&HomeAnswers { verification: never, ..quiet() }).into_string();
+        let never = home(&HomeAnswers { verification: never.into(), ..quiet() }).into_string();
         assert!(never.contains("never verified") && !never.contains("Last ledger verification"), "{never}");
     }
 
@@ -581,7 +585,8 @@ mod tests {
                 row("2026-10-01", "JPY", 1, "500"),
                 row("2026-11-01", "EUR", 3, "1234.50"),
                 row("2026-11-01", "JPY", 1, "-70"),
-            ]),
+            ])
+            .into(),
             ages: vec![counted("More than 90 days overdue", "3", "EUR 5060.00, JPY 5"), counted("Not due yet", "0", "")],
             owed: counted("All amounts due", "3", "EUR 5060.00, JPY 5"),
             ..quiet()
@@ -620,13 +625,14 @@ mod tests {
                 row("2026-11-01", "calls", 1500),
                 row("2026-11-03", "calls", 77),
                 row("2026-11-01", "<b>", 5),
-            ]),
-            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]),
+            ])
+            .into(),
+            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]).into(),
         };
         let months = |answers: &UsageAnswers, today| {
             let total = |quantity: u64| json!([{"usage_product_ref": "calls", "quantity": quantity}]);
             let (answers, slots) = (answers.clone(), days());
-            UsageMonths { answers, slots, this_month: 2, today, so_far: total(1500), until_then: total(9000) }
+            UsageMonths { answers, slots, this_month: 2, today, so_far: total(1500).into(), until_then: total(9000).into() }
         };
         let of = |today| usage_months(&months(&answers, today)).into_string();
         let cells = |page: &str| -> Vec<String> {
@@ -642,12 +648,12 @@ mod tests {
         // The largest quantity is not the sum of the days.
         let product = json!({"usage_product_ref": "calls", "name": "Seats", "unit": "seat", "aggregation": "MAX"});
         let largest =
-            usage_months(&months(&UsageAnswers { usage_products: json!([product]), ..answers.clone() }, 4)).into_string();
+            usage_months(&months(&UsageAnswers { usage_products: json!([product]).into(), ..answers.clone() }, 4)).into_string();
         assert_eq!(cells(&largest)[..3], ["1,500", "9,000", "\u{2212}83 %"]);
         assert!(largest.contains("largest quantity of each customer") && largest.contains(", by day"), "{largest}");
         // The month before has only two days.
         assert_eq!(cells(&of(4))[..3], ["1,577", "10,000", "\u{2212}84 %"]);
-        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        let nothing = UsageAnswers { summary: json!([]).into(), usage_products: json!([]).into() };
         assert!(usage_months(&months(&nothing, 3)).into_string().contains("No usage"));
     }
 }

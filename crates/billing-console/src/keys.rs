@@ -1,16 +1,16 @@
 //! API key pages: list, scopes, creation, rotation and deletion.
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::parts::{href, instant, name, words};
-use billing_api::json_view::JsonView;
+use billing_api::dto::keys::{ApiKeyJson, RotatedKeyJson};
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// A new API key. Its password is shown only once.
 #[derive(Clone, Debug)]
 pub struct GeneratedKey {
-    /// The API response.
-    pub answer: Value,
+    /// The API response. A new key has no old key.
+    pub answer: JsonAnswer<RotatedKeyJson>,
     /// Base URL of the service.
     pub service: String,
 }
@@ -43,11 +43,11 @@ const MEANINGS: [(&str, &str); 5] = [
 ];
 
 /// Renders the page of API keys.
-pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
+pub fn keys(keys: JsonView<'_, Vec<ApiKeyJson>>, form: &KeyForm) -> Markup {
     html! {
         h1 { "API keys" }
-        @if JsonView::of(keys).elements().next().is_some() {
-            (table(JsonView::of(keys)))
+        @if !keys.is_empty() {
+            (table(keys))
         } @else {
             p { "No API keys yet. Create a key for the software that reports your usage." }
         }
@@ -58,7 +58,7 @@ pub fn keys(keys: &Value, form: &KeyForm) -> Markup {
     }
 }
 
-fn table(keys: JsonView<'_>) -> Markup {
+fn table(keys: JsonView<'_, Vec<ApiKeyJson>>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label="API keys" {
             table {
@@ -66,14 +66,14 @@ fn table(keys: JsonView<'_>) -> Markup {
                     th scope="col" { "Key" } th scope="col" { "Name" } th scope="col" { "Scopes" } th scope="col" { "Created" }
                     th scope="col" { "Last used" } th scope="col" { "Expires" } th scope="col" { "Actions" }
                 } }
-                tbody { @for key in keys.elements() {
+                tbody { @for key in keys.items() {
                     tr {
-                        td { code { (key.at_path("api_key").to_text()) } }
-                        td { (name(key.at_path("name"))) }
+                        td { code { (key.api_key().to_text()) } }
+                        td { (name(key.name())) }
                         td { (scopes(key)) }
-                        td { (instant(key.at_path("created_at"))) }
-                        td { @if key.at_path("last_used_at").is_there() { (instant(key.at_path("last_used_at"))) } @else { span.muted { "never" } } }
-                        td { @if key.at_path("expires_at").is_there() { (instant(key.at_path("expires_at"))) } @else { span.muted { "never" } } }
+                        td { (instant(key.created_at())) }
+                        td { @if key.last_used_at().is_there() { (instant(key.last_used_at())) } @else { span.muted { "never" } } }
+                        td { @if key.expires_at().is_there() { (instant(key.expires_at())) } @else { span.muted { "never" } } }
                         td { (change(key)) }
                     }
                 } }
@@ -82,17 +82,17 @@ fn table(keys: JsonView<'_>) -> Markup {
     }
 }
 
-fn scopes(key: JsonView<'_>) -> Markup {
-    let all: Vec<String> = key.at_path("scopes").elements().map(JsonView::to_text).collect();
+fn scopes(key: JsonView<'_, ApiKeyJson>) -> Markup {
+    let all: Vec<String> = key.scopes().items().map(JsonView::to_text).collect();
     html! { @if all.len() == MEANINGS.len() { "all" } @else { @for scope in &all { code { (scope) } " " } } }
 }
 
-fn change(key: JsonView<'_>) -> Markup {
-    let (reference, name) = (key.at_path("api_key_ref").to_text(), key.at_path("api_key").to_text());
+fn change(key: JsonView<'_, ApiKeyJson>) -> Markup {
+    let (reference, name) = (key.api_key_ref().to_text(), key.api_key().to_text());
     html! {
         details {
             summary aria-label={ "Manage " (name) } { "Manage" }
-            @if key.at_path("successor_ref").is_there() {
+            @if key.successor_ref().is_there() {
                 p.muted { "This key has been rotated." }
             } @else {
                 form.stack method="post" action=(href(&["keys", "rotate", &reference])) {
@@ -152,16 +152,16 @@ fn meaning(scope: &str) -> String {
 
 /// Renders the page of a new key.
 pub fn generated_key(made: &GeneratedKey) -> Markup {
-    let answer = JsonView::of(&made.answer);
-    let (key, password, service) = (answer.at_path("api_key").to_text(), answer.at_path("password").to_text(), &made.service);
+    let answer = made.answer.view();
+    let (key, password, service) = (answer.api_key().to_text(), answer.password().to_text(), &made.service);
     html! {
         h1 { "New API key" }
         p { strong { "Save the password now. It won't be shown again." } " Store it as a secret." }
         dl.facts {
             div { dt { "Key" } dd { code { (key) } } }
             div { dt { "Password" } dd { code { (password) } } }
-            @if answer.named("rotated_expires_at").is_there() {
-                div { dt { "Old key expires" } dd { (instant(answer.named("rotated_expires_at"))) } }
+            @if answer.rotated_expires_at().is_there() {
+                div { dt { "Old key expires" } dd { (instant(answer.rotated_expires_at())) } }
             }
         }
         h2 { "Log-in command" }
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn a_key_shows_what_it_may_and_one_with_a_successor_is_rotated_no_more() {
         let key = json!({"api_key": "K", "api_key_ref": "r", "name": "<b>", "scopes": ["read", "usage:write"]});
-        let shown = keys(&json!([key]), &form()).into_string();
+        let shown = keys(JsonView::of(&json!([key])), &form()).into_string();
         assert!(shown.contains("&lt;b&gt;") && shown.contains("<code>read</code>"), "{shown}");
         assert!(shown.contains("/console/keys/rotate/r") && shown.contains("never"), "{shown}");
         let rotated = json!({"api_key": "K", "api_key_ref": "r", "scopes": ["read"], "successor_ref": "s"});
-        let shown = keys(&json!([rotated]), &form()).into_string();
+        let shown = keys(JsonView::of(&json!([rotated])), &form()).into_string();
         assert!(!shown.contains("/console/keys/rotate/") && shown.contains("has been rotated"), "{shown}");
     }
 
@@ -200,7 +200,7 @@ mod tests {
         let wrong =
             vec![("scopes".to_owned(), "must have at least one".to_owned()), ("expires_at".to_owned(), "later".to_owned())];
         let said = KeyForm { name: "Gateway".to_owned(), chosen: vec!["read".to_owned()], wrong, ..form() };
-        let shown = keys(&json!([]), &said).into_string();
+        let shown = keys(JsonView::of(&json!([])), &said).into_string();
         assert!(shown.contains("must have at least one") && shown.contains("later") && shown.contains("value=\"Gateway\""));
         assert_eq!(shown.matches(" checked").count(), 1, "{shown}");
     }

@@ -10,6 +10,11 @@ use crate::input::InputKind;
 use crate::listings::ALL;
 use crate::parts::{actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, words};
 use crate::thing::content;
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::money::CustomerDueJson;
+use billing_api::dto::search::SearchResultJson;
+use billing_api::dto::webhooks::WebhookDeliveryJson;
+use billing_api::field;
 use billing_api::json_view::JsonView;
 
 /// The format of a column.
@@ -352,8 +357,8 @@ pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool
 
 /// Returns amounts due as in the headers of document lists: `EUR 5311.62, USD 3.00`.
 fn balances(at: JsonView<'_>) -> String {
-    let shown = |owed: JsonView<'_>| format!("{} {}", owed.at_path("currency").to_text(), owed.at_path("due").to_text());
-    at.elements().map(shown).collect::<Vec<_>>().join(", ")
+    let shown = |owed: JsonView<'_, CustomerDueJson>| format!("{} {}", owed.currency().to_text(), owed.due().to_text());
+    at.elements().map(JsonView::read_as).map(shown).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the field with the currency of amounts, unless a column shows it.
@@ -369,10 +374,10 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
     let at = element.at_path(column.field);
     let shown = match column.shown {
         CellFormat::Text | CellFormat::Name | CellFormat::Prose => name(at),
-        CellFormat::Due(_) if element.named("state").is("DRAFT") => html! {},
+        CellFormat::Due(_) if element.named(field!(DocumentJson, state)).is("DRAFT") => html! {},
         CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at_path(currency).to_text()),
         CellFormat::Balances => {
-            html! { @for owed in at.elements() { div { (money(owed.at_path("due"), &owed.at_path("currency").to_text())) } } }
+            html! { @for owed in at.elements().map(JsonView::read_as::<CustomerDueJson>) { div { (money(owed.due(), &owed.currency().to_text())) } } }
         }
         CellFormat::Number => number(at),
         CellFormat::Day => day(at),
@@ -386,11 +391,11 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
             return if label.is_there() { linked(column, element, &name(label)) } else { name(at) };
         }
         CellFormat::Actor => isolated(&actor(element)),
-        CellFormat::Sentence => sentence(element),
-        CellFormat::Changes => changes(element),
+        CellFormat::Sentence => sentence(element.read_as()),
+        CellFormat::Changes => changes(element.read_as()),
         CellFormat::Id => identifier("Show", &at.to_text()),
         CellFormat::Event => html! { (words(&at.to_text().replace('.', " "))) },
-        CellFormat::Subject => subject(element, &element.named("subject_name").to_text()),
+        CellFormat::Subject => subject(&at.to_text(), &element.named(field!(WebhookDeliveryJson, subject_name)).to_text()),
     };
     linked(column, element, &shown)
 }
@@ -406,9 +411,8 @@ fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
 }
 
 /// Renders the subject of a notification by its name, with a link to its page.
-pub(crate) fn subject(notification: JsonView<'_>, name: &str) -> Markup {
-    let subject = notification.at_path("subject").to_text();
-    let (kind, reference) = subject.split_once(':').unwrap_or((subject.as_str(), ""));
+pub(crate) fn subject(subject: &str, name: &str) -> Markup {
+    let (kind, reference) = subject.split_once(':').unwrap_or((subject, ""));
     let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
     let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
     let shown = if name.is_empty() { words(kind) } else { name.to_owned() };
@@ -436,20 +440,20 @@ fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {
 }
 
 /// Renders the search results.
-pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
+pub fn found(sought: &str, found: JsonView<'_, Vec<SearchResultJson>>) -> Markup {
     html! {
         h1 { "Search: " (sought) }
-        @if JsonView::of(found).elements().next().is_none() {
+        @if found.is_empty() {
             p { "No object has this number, reference or key, or words that start like this in its name, e-mail address or tax number." }
         } @else {
             div.scrolls {
                 table {
                     thead { tr { th { "Type" } th { "Name or number" } th { "Customer" } th { "Reference" } } }
-                    tbody { @for one in JsonView::of(found).elements() { tr {
-                        @let reference = one.at_path("ref").to_text();
-                        td { (words(&one.at_path("kind").to_text())) }
+                    tbody { @for one in found.items() { tr {
+                        @let reference = one.reference().to_text();
+                        td { (words(&one.kind().to_text())) }
                         td.name { (link(page_of(one), &name_of(one))) }
-                        td.name { @if !one.at_path("kind").is("CUSTOMER") { (customer_of(one)) } }
+                        td.name { @if !one.kind().is("CUSTOMER") { (customer_of(one)) } }
                         td { @if !is_identifier(&reference) { (reference) } }
                     } } }
                 }
@@ -459,16 +463,16 @@ pub fn found(sought: &str, found: &serde_json::Value) -> Markup {
 }
 
 /// Returns an object's number, its name, or a reference that a caller chose.
-fn name_of(one: JsonView<'_>) -> String {
-    let reference = one.at_path("ref").to_text();
-    let names = [one.named("number").to_text(), one.named("name").to_text()];
+fn name_of(one: JsonView<'_, SearchResultJson>) -> String {
+    let reference = one.reference().to_text();
+    let names = [one.number().to_text(), one.name().to_text()];
     let known = names.into_iter().find(|name| !name.is_empty());
-    known.unwrap_or_else(|| if is_identifier(&reference) { words(&one.at_path("kind").to_text()) } else { reference })
+    known.unwrap_or_else(|| if is_identifier(&reference) { words(&one.kind().to_text()) } else { reference })
 }
 
 /// Renders the customer of a search result by name.
-fn customer_of(one: JsonView<'_>) -> Markup {
-    let (reference, name) = (one.named("customer_ref").to_text(), one.named("customer_name").to_text());
+fn customer_of(one: JsonView<'_, SearchResultJson>) -> Markup {
+    let (reference, name) = (one.customer_ref().to_text(), one.customer_name().to_text());
     let page = (!reference.is_empty()).then(|| href(&["customers", &reference]));
     link(page, if name.is_empty() { &reference } else { &name })
 }
@@ -489,13 +493,13 @@ const PLACES: &[(&str, &str)] = &[
 ];
 
 /// Returns the console page of a search result.
-fn page_of(one: JsonView<'_>) -> Option<String> {
-    if one.at_path("kind").is("API_KEY") {
+fn page_of(one: JsonView<'_, SearchResultJson>) -> Option<String> {
+    if one.kind().is("API_KEY") {
         return Some(href(&["keys"]));
     }
-    let (_, part) = PLACES.iter().find(|(kind, _)| one.at_path("kind").is(kind))?;
+    let (_, part) = PLACES.iter().find(|(kind, _)| one.kind().is(kind))?;
     // The URL ends with the reference; that of a payment with the reference of its document.
-    one.at_path("url").to_text().rsplit('/').next().map(|reference| href(&[part, reference]))
+    one.url().to_text().rsplit('/').next().map(|reference| href(&[part, reference]))
 }
 
 #[cfg(test)]
@@ -559,7 +563,7 @@ mod tests {
             {"kind": "USAGE_EVENT", "ref": id, "number": null, "name": null, "url": "/api/usage/event/e"},
             {"kind": "PRICING", "ref": "plan", "name": "Plan", "url": "/api/pricings/plan"},
         ]);
-        let page = super::found("x", &results).into_string();
+        let page = super::found("x", JsonView::of(&results)).into_string();
         for shown in [">C-7</a>", ">Acme Ltd</a>", ">Usage event</a>", ">Plan</a>", "<td>plan</td>"] {
             assert!(page.contains(shown), "{shown}: {page}");
         }

@@ -5,6 +5,7 @@ use maud::{Markup, Render, html};
 use serde_json::Value;
 
 use crate::frame::ROOT;
+use billing_api::dto::party::AddressJson;
 use billing_api::json_view::JsonView;
 
 /// Returns the URL of a console page. Path segments are percent-encoded.
@@ -29,13 +30,13 @@ pub(crate) fn changes(kind: &str, reference: &str) -> Markup {
 }
 
 /// Returns the author of a change in words: a name, or what is known of an author without a name.
-pub(crate) fn actor(at: JsonView<'_>) -> String {
-    author_in(at, "actor")
+pub(crate) fn actor<T>(at: JsonView<'_, T>) -> String {
+    author_in(at.any(), "actor")
 }
 
 /// Returns the author in a field in words, as [`actor`] does: the name is in the field with `_name`.
 pub(crate) fn author_in(at: JsonView<'_>, field: &str) -> String {
-    let name = at.named(&format!("{field}_name"));
+    let name = at.at_path(&format!("{field}_name"));
     if name.is_there() { name.to_text() } else { author(&at.at_path(field).to_text()) }
 }
 
@@ -82,7 +83,7 @@ pub(crate) fn isolated(text: &str) -> Markup {
 }
 
 /// Renders the content of a field that people wrote, as [`isolated`] does.
-pub(crate) fn name(at: JsonView<'_>) -> Markup {
+pub(crate) fn name<T>(at: JsonView<'_, T>) -> Markup {
     isolated(&at.to_text())
 }
 
@@ -108,13 +109,18 @@ pub(crate) fn grouped(number: &str) -> String {
 }
 
 /// Renders a number with digit groups and the exact value as tooltip.
-pub(crate) fn number(at: JsonView<'_>) -> Markup {
+pub(crate) fn number<T>(at: JsonView<'_, T>) -> Markup {
     let exact = at.to_text();
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
+/// Renders the text of an amount with its currency.
+pub(crate) fn amount_of(amount: &str, currency: &str) -> Markup {
+    money(JsonView::<Value>::of(&Value::from(amount)), currency)
+}
+
 /// Renders an amount with its currency.
-pub(crate) fn money(amount: JsonView<'_>, currency: &str) -> Markup {
+pub(crate) fn money<T>(amount: JsonView<'_, T>, currency: &str) -> Markup {
     let exact = amount.to_text();
     html! {
         @if amount.is_there() {
@@ -128,13 +134,13 @@ pub(crate) fn amounts(told: &str) -> Markup {
     html! {
         @for (place, one) in told.split(", ").enumerate() {
             @if place > 0 { ", " }
-            @if let Some((currency, amount)) = one.split_once(' ') { (money(JsonView::of(&Value::from(amount)), currency)) } @else { (one) }
+            @if let Some((currency, amount)) = one.split_once(' ') { (amount_of(amount, currency)) } @else { (one) }
         }
     }
 }
 
 /// Renders a timestamp to the second in UTC, which [`with_instants`] can replace. The exact value is the tooltip.
-pub(crate) fn instant(at: JsonView<'_>) -> Markup {
+pub(crate) fn instant<T>(at: JsonView<'_, T>) -> Markup {
     let exact = at.to_text();
     let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
     html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
@@ -157,8 +163,13 @@ pub fn with_instants(page: &str, written: impl Fn(&str) -> Option<String>) -> St
     parts.fold(before, |page, rest| page + INSTANT + &otherwise(rest).unwrap_or_else(|| rest.to_owned()))
 }
 
+/// Renders the text of a date.
+pub(crate) fn day_of(date: &str) -> Markup {
+    html! { time datetime=(date) { (date) } }
+}
+
 /// Renders a date.
-pub(crate) fn day(at: JsonView<'_>) -> Markup {
+pub(crate) fn day<T>(at: JsonView<'_, T>) -> Markup {
     html! { @if at.is_there() { time datetime=(at.to_text()) { (at.to_text()) } } }
 }
 
@@ -173,7 +184,7 @@ pub(crate) fn words(code: &str) -> String {
 }
 
 /// Renders a state or kind with its color.
-pub(crate) fn state(at: JsonView<'_>) -> Markup {
+pub(crate) fn state<T>(at: JsonView<'_, T>) -> Markup {
     let code = at.to_text();
     html! { @if at.is_there() { span.state data-state=(code) { (words(&code)) } } }
 }
@@ -196,14 +207,14 @@ pub(crate) fn section(title: &(impl Render + ?Sized), body: &Markup) -> Markup {
 
 /// Renders an address in postal order. As on the printed document, the postal code precedes the city, but follows the state if
 /// there is one.
-pub(crate) fn address(at: JsonView<'_>) -> Markup {
-    let part = |field: &str| at.at_path(field).to_text();
+pub(crate) fn address(at: JsonView<'_, AddressJson>) -> Markup {
+    let at = at.object();
     let joined = |parts: [String; 2], by: &str| parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(by);
-    let (zip_code, city, state) = (part("zip_code"), part("city"), part("state"));
+    let (zip_code, city, state) = (at.zip_code().to_text(), at.city().to_text(), at.state().to_text());
     let place =
         if state.is_empty() { joined([zip_code, city], " ") } else { joined([city, joined([state, zip_code], " ")], ", ") };
-    let country = if part("country").is_empty() { part("country_code") } else { part("country") };
-    let lines = [part("line1"), part("line2"), place, country];
+    let country = if at.country().is_there() { at.country().to_text() } else { at.country_code().to_text() };
+    let lines = [at.line1().to_text(), at.line2().to_text(), place, country];
     html! {
         @if at.is_there() {
             address { @for line in lines.iter().filter(|line| !line.is_empty()) { (isolated(line)) br; } }

@@ -1,9 +1,9 @@
 //! Administrator pages: list, roles, invitations, changes and resets.
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::parts::{href, instant, name, words};
+use billing_api::dto::administrators::{AdministratorJson, InvitationJson};
 use billing_api::json_view::JsonView;
 
 /// Submitted values of a rejected invitation.
@@ -26,7 +26,7 @@ const ROLES: [(&str, &str); 4] = [
 ];
 
 /// Renders the page of administrators. `own` is the visitor's e-mail address.
-pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Markup {
+pub fn team(administrators: JsonView<'_, Vec<AdministratorJson>>, own: &str, invitation: &Invitation) -> Markup {
     html! {
         h1 { "Team" }
         div.scrolls tabindex="0" role="region" aria-label="Administrators" {
@@ -35,7 +35,7 @@ pub fn team(administrators: &Value, own: &str, invitation: &Invitation) -> Marku
                     th scope="col" { "E-mail address" } th scope="col" { "Role" } th scope="col" { "Second factor" }
                     th scope="col" { "State" } th scope="col" { "Created" } th scope="col" { "Actions" }
                 } }
-                tbody { @for one in JsonView::of(administrators).elements() { (row(one, own)) } }
+                tbody { @for one in administrators.items() { (row(one, own)) } }
             }
         }
         section {
@@ -78,40 +78,40 @@ fn roles(id: &str, chosen: &str) -> Markup {
     }
 }
 
-fn row(one: JsonView<'_>, own: &str) -> Markup {
-    let is_own = one.at_path("email").is(own);
+fn row(one: JsonView<'_, AdministratorJson>, own: &str) -> Markup {
+    let is_own = one.email().is(own);
     html! {
         tr {
-            td { (name(one.at_path("email"))) @if is_own { " " span.muted { "(you)" } } }
-            td { (words(&one.at_path("role").to_text())) }
-            td { @if one.at_path("second_factor_since").is_there() { "on" } @else { span.muted { "off" } } }
+            td { (name(one.email())) @if is_own { " " span.muted { "(you)" } } }
+            td { (words(&one.role().to_text())) }
+            td { @if one.second_factor_since().is_there() { "on" } @else { span.muted { "off" } } }
             td { (state(one)) }
-            td { (instant(one.at_path("created_at"))) }
+            td { (instant(one.created_at())) }
             td { (change(one, is_own)) }
         }
     }
 }
 
-fn state(one: JsonView<'_>) -> Markup {
+fn state(one: JsonView<'_, AdministratorJson>) -> Markup {
     html! {
-        @if one.at_path("disabled_at").is_there() {
+        @if one.disabled_at().is_there() {
             span.state data-state="VOID" { "Disabled" }
-        } @else if one.at_path("one_time_until").is_there() {
-            span.state data-state="DRAFT" { "Invited" } " until " (instant(one.at_path("one_time_until")))
+        } @else if one.one_time_until().is_there() {
+            span.state data-state="DRAFT" { "Invited" } " until " (instant(one.one_time_until()))
         } @else {
             span.state data-state="ACTIVE" { "Enabled" }
         }
     }
 }
 
-fn change(one: JsonView<'_>, is_own: bool) -> Markup {
-    let (reference, email) = (one.at_path("admin_ref").to_text(), one.at_path("email").to_text());
-    let is_disabled = one.at_path("disabled_at").is_there();
+fn change(one: JsonView<'_, AdministratorJson>, is_own: bool) -> Markup {
+    let (reference, email) = (one.admin_ref().to_text(), one.email().to_text());
+    let is_disabled = one.disabled_at().is_there();
     html! {
         details {
             summary aria-label={ "Manage " (email) } { "Manage" }
             form.stack method="post" action=(href(&["team", "role", &reference])) {
-                label { "Role" (roles(&format!("role-{reference}"), &one.at_path("role").to_text())) }
+                label { "Role" (roles(&format!("role-{reference}"), &one.role().to_text())) }
                 div { button { "Save role" } }
             }
             @if is_own {
@@ -119,7 +119,7 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
             } @else {
                 form.stack method="post" action=(href(&["team", "reset", &reference])) {
                     p.told { "Creates a one-time password for an administrator who forgot the password." }
-                    @if one.at_path("second_factor_since").is_there() {
+                    @if one.second_factor_since().is_there() {
                         label.check {
                             input type="checkbox" name="remove_second_factor" value="true";
                             span { "Also remove the second factor, if the device and the recovery codes are lost" }
@@ -141,19 +141,18 @@ fn change(one: JsonView<'_>, is_own: bool) -> Markup {
 }
 
 /// Renders the page with a new one-time password.
-pub fn invited(answer: &Value, service: &str) -> Markup {
-    let at = JsonView::of(answer);
+pub fn invited(at: JsonView<'_, InvitationJson>, service: &str) -> Markup {
     html! {
-        h1 { "One-time password for " (name(at.at_path("email"))) }
+        h1 { "One-time password for " (name(at.email())) }
         p {
             strong { "Save the password now. It won't be shown again." }
             " The password works once. Send it to the administrator, who sets a new password at log-in."
         }
         dl.facts {
             div { dt { "Console" } dd { (service) (href(&[])) } }
-            div { dt { "E-mail address" } dd { (name(at.at_path("email"))) } }
-            div { dt { "Password" } dd { code { (at.at_path("password").to_text()) } } }
-            div { dt { "Valid until" } dd { (instant(at.at_path("one_time_until"))) } }
+            div { dt { "E-mail address" } dd { (name(at.email())) } }
+            div { dt { "Password" } dd { code { (at.password().to_text()) } } }
+            div { dt { "Valid until" } dd { (instant(at.one_time_until())) } }
         }
         p { a href=(href(&["team"])) { "Back to team" } }
     }
@@ -172,7 +171,7 @@ mod tests {
             {"admin_ref": "2", "email": "<i>@example.com", "role": "finance", "second_factor_since": "2026-01-01T00:00:00Z"},
             {"admin_ref": "3", "email": "gone@example.com", "role": "read", "disabled_at": "2026-01-01T00:00:00Z"},
         ]);
-        let shown = team(&all, "me@example.com", &Invitation::default()).into_string();
+        let shown = team(JsonView::of(&all), "me@example.com", &Invitation::default()).into_string();
         assert!(!shown.contains("/console/team/reset/1") && shown.contains("/console/team/reset/2"), "{shown}");
         assert!(shown.contains("/console/team/disable/1") && shown.contains("/console/team/enable/3"), "{shown}");
         assert_eq!(shown.matches("name=\"remove_second_factor\"").count(), 1, "of who has one");
@@ -183,7 +182,7 @@ mod tests {
     fn what_is_wrong_with_an_invitation_stands_beside_its_field() {
         let wrong = vec![("email".to_owned(), "is already in use".to_owned())];
         let said = Invitation { email: "a@b.example".to_owned(), role: "finance".to_owned(), wrong };
-        let shown = team(&json!([]), "", &said).into_string();
+        let shown = team(JsonView::of(&json!([])), "", &said).into_string();
         assert!(shown.contains("is already in use") && shown.contains("value=\"a@b.example\""), "{shown}");
         assert!(shown.contains("<option value=\"finance\" selected>"), "{shown}");
     }

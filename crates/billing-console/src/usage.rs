@@ -9,9 +9,11 @@ use crate::figure::{billionths, digits};
 use crate::filters::field;
 use crate::list::{Filter, table};
 use crate::listings::{REFUSED, WHY};
-use crate::parts::{day, grouped, href, isolated, query, section};
+use crate::parts::{day_of, grouped, href, isolated, query, section};
 use crate::units::unit_of;
-use billing_api::json_view::JsonView;
+use billing_api::dto::summary::SummaryLineJson;
+use billing_api::dto::usage_products::UsageProductJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Maximum number of bars on a page, which keeps the page below 100 KB.
 const MAX_DRAWN: usize = 186;
@@ -43,16 +45,16 @@ pub struct ChartBucket {
 #[derive(Clone, Debug)]
 pub struct UsageAnswers {
     /// Quantities by interval and usage product.
-    pub summary: Value,
+    pub summary: JsonAnswer<Vec<SummaryLineJson>>,
     /// Usage products with their units and aggregations.
-    pub usage_products: Value,
+    pub usage_products: JsonAnswer<Vec<UsageProductJson>>,
 }
 
 impl UsageAnswers {
     /// Returns whether the quantity of a usage product in several intervals is not the sum of its quantities in each.
     pub fn needs_totals(&self) -> bool {
-        let product = |row: JsonView<'_>| product(self, &row.at_path("usage_product_ref").to_text()).map(aggregation);
-        JsonView::of(&self.summary).elements().filter_map(product).any(|aggregation| !aggregation.adds_up())
+        let product = |row: JsonView<'_, SummaryLineJson>| product(self, &row.usage_product_ref().to_text()).map(aggregation);
+        self.summary.view().items().filter_map(product).any(|aggregation| !aggregation.adds_up())
     }
 }
 
@@ -82,8 +84,8 @@ impl Aggregation {
     }
 }
 
-fn aggregation(product: JsonView<'_>) -> Aggregation {
-    match product.named("aggregation").json().as_str() {
+fn aggregation(product: JsonView<'_, UsageProductJson>) -> Aggregation {
+    match product.profile().aggregation().json().as_str() {
         Some("COUNT") => Aggregation::Count,
         Some("MAX") => Aggregation::Max,
         Some("LATEST") => Aggregation::Latest,
@@ -91,14 +93,14 @@ fn aggregation(product: JsonView<'_>) -> Aggregation {
     }
 }
 
-fn product<'a>(answers: &'a UsageAnswers, reference: &str) -> Option<JsonView<'a>> {
-    JsonView::of(&answers.usage_products).elements().find(|product| product.at_path("usage_product_ref").is(reference))
+fn product<'a>(answers: &'a UsageAnswers, reference: &str) -> Option<JsonView<'a, UsageProductJson>> {
+    answers.usage_products.view().items().find(|product| product.usage_product_ref().is(reference))
 }
 
 /// Returns the quantity of a usage product in a summary without intervals.
-pub(crate) fn total_of(totals: &Value, reference: &str) -> i128 {
-    let row = JsonView::of(totals).elements().find(|row| row.at_path("usage_product_ref").is(reference));
-    row.and_then(|row| billionths(&row.at_path("quantity").to_text())).unwrap_or_default()
+pub(crate) fn total_of(totals: JsonView<'_, Vec<SummaryLineJson>>, reference: &str) -> i128 {
+    let row = totals.items().find(|row| row.usage_product_ref().is(reference));
+    row.and_then(|row| billionths(&row.quantity().to_text())).unwrap_or_default()
 }
 
 /// The period and filters of usage charts.
@@ -145,7 +147,7 @@ pub(crate) struct Series {
 
 impl Series {
     /// Returns the quantity over all intervals. `totals` is the summary without intervals.
-    fn total(&self, totals: &Value) -> i128 {
+    fn total(&self, totals: JsonView<'_, Vec<SummaryLineJson>>) -> i128 {
         if self.aggregation.adds_up() { self.sum } else { total_of(totals, &self.reference) }
     }
 
@@ -163,14 +165,14 @@ impl Series {
 /// Returns usage by usage product, in descending order of events.
 pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
-    for row in JsonView::of(&answers.summary).elements() {
-        let reference = row.at_path("usage_product_ref").to_text();
-        let Some(slot) = slots.iter().position(|slot| row.at_path("from").is(&slot.starts)) else { continue };
+    for row in answers.summary.view().items() {
+        let reference = row.usage_product_ref().to_text();
+        let Some(slot) = slots.iter().position(|slot| row.from().is(&slot.starts)) else { continue };
         let index = all.iter().position(|series| series.reference == reference).unwrap_or_else(|| {
             all.push(named(answers, reference, slots.len()));
             all.len() - 1
         });
-        let (quantity, events) = (row.at_path("quantity").to_text(), row.at_path("events").json().as_u64().unwrap_or_default());
+        let (quantity, events) = (row.quantity().to_text(), row.events().json().as_u64().unwrap_or_default());
         let series = &mut all[index];
         series.sum += billionths(&quantity).unwrap_or_default();
         series.events += events;
@@ -182,9 +184,10 @@ pub(crate) fn series(answers: &UsageAnswers, slots: &[ChartBucket]) -> Vec<Serie
 
 fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
     let product = product(answers, &reference);
-    let said = |field: &str| product.map(|product| product.at_path(field).to_text()).filter(|text| !text.is_empty());
-    let name = said("name").unwrap_or_else(|| reference.clone());
-    let unit = said("unit").unwrap_or_default();
+    let name = product
+        .filter(|product| product.profile().name().is_there())
+        .map_or_else(|| reference.clone(), |product| product.profile().name().to_text());
+    let unit = product.map(|product| product.profile().unit().to_text()).unwrap_or_default();
     let aggregation = product.map_or(Aggregation::Sum, aggregation);
     Series { reference, name, unit, aggregation, used: vec![("0".to_owned(), 0); slots], sum: 0, events: 0 }
 }
@@ -265,7 +268,7 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
         h1 { "Usage" }
         (narrowing(explored))
         p {
-            (day(JsonView::of(&Value::from(explored.days.0.as_str())))) " – " (day(JsonView::of(&Value::from(explored.days.1.as_str()))))
+            (day_of(&explored.days.0)) " – " (day_of(&explored.days.1))
             ", by " (explored.interval) ", " (explored.zone)
             @if explored.is_coarser { span.muted { ". Shorter intervals would have too many bars." } }
         }
@@ -276,7 +279,7 @@ pub fn usage(sums: &Markup, span: &Span, explored: &Explored) -> Markup {
 
 /// Renders the explorer's charts and totals. `totals` is the summary without intervals, or null if the sums over the intervals are
 /// the totals.
-pub fn usage_sums(answers: &UsageAnswers, whole: &Value, span: &Span) -> Markup {
+pub fn usage_sums(answers: &UsageAnswers, whole: JsonView<'_, Vec<SummaryLineJson>>, span: &Span) -> Markup {
     let all = series(answers, &span.slots);
     html! {
         @if all.is_empty() {
@@ -291,7 +294,7 @@ pub fn usage_sums(answers: &UsageAnswers, whole: &Value, span: &Span) -> Markup 
 /// Renders a customer's charts.
 pub fn usage_lately(answers: &UsageAnswers, span: &Span) -> Markup {
     html! {
-        @if JsonView::of(&answers.summary).elements().next().is_none() { p.muted { "No usage." } } @else { (charts(answers, span, MOST_LATELY)) }
+        @if answers.summary.view().items().next().is_none() { p.muted { "No usage." } } @else { (charts(answers, span, MOST_LATELY)) }
     }
 }
 
@@ -311,7 +314,7 @@ fn narrowing(explored: &Explored) -> Markup {
     }
 }
 
-fn totals(all: &[Series], totals: &Value, span: &Span) -> Markup {
+fn totals(all: &[Series], totals: JsonView<'_, Vec<SummaryLineJson>>, span: &Span) -> Markup {
     let (Some(first), Some(last)) = (span.slots.first(), span.slots.last()) else { return html! {} };
     let whole = [("from", first.from.as_str()), ("to", last.to.as_str())];
     html! {
@@ -339,7 +342,7 @@ fn refused(span: &Span, explored: &Explored) -> Markup {
     let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
-        @if JsonView::of(&explored.refused).elements().next().is_some() {
+        @if JsonView::<Value>::of(&explored.refused).elements().next().is_some() {
             (table("Rejected usage", &REFUSED.some(WHY), JsonView::of(&explored.refused)))
             p { a href=(format!("{}?{}", href(&["refused"]), explorer(&kept, &days))) { "All rejected usage on these days" } }
         } @else { p.muted { "No usage was rejected on these days (UTC)." } }
@@ -363,8 +366,9 @@ mod tests {
         let row = |day: &str, product: &str, quantity: Value, events: u64| json!({"from": format!("2026-11-{day}T00:00:00Z"), "usage_product_ref": product, "quantity": quantity, "events": events});
         let exact: Value = serde_json::from_str("0.000000001").expect("a number");
         UsageAnswers {
-            summary: json!([row("20", "calls", json!(1200), 2), row("21", "<b>", json!(7), 1), row("22", "calls", exact, 3)]),
-            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]),
+            summary: json!([row("20", "calls", json!(1200), 2), row("21", "<b>", json!(7), 1), row("22", "calls", exact, 3)])
+                .into(),
+            usage_products: json!([{"usage_product_ref": "calls", "name": "API calls", "unit": "call"}]).into(),
         }
     }
 
@@ -385,7 +389,7 @@ mod tests {
             elsewhere: Vec::new(),
             refused: json!([]),
         };
-        let page = usage(&usage_sums(&answers(), &Value::Null, &span()), &span(), &explored).into_string();
+        let page = usage(&usage_sums(&answers(), JsonView::of(&Value::Null), &span()), &span(), &explored).into_string();
         assert!(page.contains("value=\"1200.000000001\""), "the sum is exact: {page}");
         assert!(page.contains("2026-11-20: 1,200 calls, events: 2") && page.contains("0.000000001"), "{page}");
         // The usage product with more events comes first. Each bar links to its day, each number to its events.
@@ -405,10 +409,10 @@ mod tests {
             [("SUM", "1200.000000001", false), ("COUNT", "1200.000000001", false), ("MAX", "700", true), ("LATEST", "700", true)]
         {
             let product = json!({"usage_product_ref": "calls", "name": "API calls", "unit": "call", "aggregation": aggregation});
-            let answers = UsageAnswers { usage_products: json!([product]), ..answers() };
+            let answers = UsageAnswers { usage_products: json!([product]).into(), ..answers() };
             assert_eq!(answers.needs_totals(), is_needed, "{aggregation}");
             let totals = json!([{"usage_product_ref": "<b>", "quantity": 7}, {"usage_product_ref": "calls", "quantity": 700}]);
-            let page = usage_sums(&answers, &totals, &span()).into_string();
+            let page = usage_sums(&answers, JsonView::of(&totals), &span()).into_string();
             assert!(page.contains(&format!("<data value=\"{shown}\">")), "{aggregation}: {page}");
             let told = ["largest quantity of each customer", "latest quantity of each customer"];
             assert_eq!(told.iter().any(|told| page.contains(told)), is_needed, "{aggregation}: {page}");
@@ -417,9 +421,9 @@ mod tests {
 
     #[test]
     fn where_nothing_was_used_the_page_says_so() {
-        let nothing = UsageAnswers { summary: json!([]), usage_products: json!([]) };
+        let nothing = UsageAnswers { summary: json!([]).into(), usage_products: json!([]).into() };
         assert!(charts(&nothing, &span(), MAX_CHARTS).into_string().is_empty());
-        assert!(usage_sums(&nothing, &Value::Null, &span()).into_string().contains("No usage"));
+        assert!(usage_sums(&nothing, JsonView::of(&Value::Null), &span()).into_string().contains("No usage"));
         assert!(usage_lately(&nothing, &span()).into_string().contains("No usage"));
     }
 }

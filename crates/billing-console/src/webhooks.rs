@@ -8,25 +8,31 @@ use crate::list::{CellFormat, Column, subject, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
 use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, words};
 use crate::thing::fields;
-use billing_api::json_view::JsonView;
+use billing_api::dto::notifications::{
+    ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, NotificationDataJson, NotificationJson,
+};
+use billing_api::dto::webhooks::{RotatedSecretJson, WebhookAttemptJson, WebhookDeliveryJson, WebhookEndpointJson};
+use billing_api::field;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Overlap periods of a replaced secret with its successor, in hours.
 const OVERLAPS: [(&str, &str); 3] = [("0", "immediately"), ("24", "in 1 day"), ("168", "in 7 days")];
 
 const ATTEMPTS: &[Column] = &[
-    column("Time", "at", CellFormat::Instant),
-    column("Outcome", "outcome", CellFormat::Word),
-    column("HTTP status", "status", CellFormat::Number),
-    column("Milliseconds", "ms", CellFormat::Number),
-    column("Response", "excerpt", CellFormat::Text),
+    column("Time", field!(WebhookAttemptJson, at), CellFormat::Instant),
+    column("Outcome", field!(WebhookAttemptJson, outcome), CellFormat::Word),
+    column("HTTP status", field!(WebhookAttemptJson, status), CellFormat::Number),
+    column("Milliseconds", field!(WebhookAttemptJson, ms), CellFormat::Number),
+    column("Response", field!(WebhookAttemptJson, excerpt), CellFormat::Text),
 ];
 
 /// Columns of the notifications of a document or contract.
 const NOTIFICATIONS: &[Column] = &[
-    column("Time", "timestamp", CellFormat::Instant),
-    column("Type", "type", CellFormat::Event).leading(DELIVERIES.part, "notification_ref"),
-    column("Sequence", "sequence", CellFormat::Number),
-    column("Position", "position", CellFormat::Number),
+    column("Time", field!(NotificationJson, timestamp), CellFormat::Instant),
+    column("Type", field!(NotificationJson, kind), CellFormat::Event)
+        .leading(DELIVERIES.part, field!(NotificationJson, notification_ref)),
+    column("Sequence", field!(NotificationJson, sequence), CellFormat::Number),
+    column("Position", field!(NotificationJson, position), CellFormat::Number),
 ];
 
 /// Values of the form of an endpoint.
@@ -56,7 +62,7 @@ pub struct WebhookForm {
 #[derive(Clone, Debug, Default)]
 pub struct WebhookAnswers {
     /// The endpoint.
-    pub endpoint: Value,
+    pub endpoint: JsonAnswer<WebhookEndpointJson>,
     /// The latest deliveries.
     pub deliveries: Value,
     /// Whether the visitor may change the endpoint.
@@ -99,29 +105,28 @@ fn entry(form: &WebhookForm, name: &str, label: &str, value: &str, meaning: &str
 
 /// Renders the page of an endpoint.
 pub fn webhook(answers: &WebhookAnswers) -> Markup {
-    let at = JsonView::of(&answers.endpoint);
-    let reference = at.at_path("endpoint_ref").to_text();
+    let at = answers.endpoint.view();
+    let reference = at.endpoint_ref().to_text();
     let all = format!("{}?endpoint_ref={}", href(&[DELIVERIES.part]), encoded(&reference));
-    let list = |field: &str| at.at_path(field).elements().map(JsonView::to_text).collect::<Vec<_>>().join(", ");
     html! {
-        h1 { "Webhook endpoint " (state(at.at_path("state"))) }
+        h1 { "Webhook endpoint " (state(at.state())) }
         @if answers.may_change { (actions(&reference)) }
         (facts(&[
-            ("URL", html! { code { (at.at_path("url").to_text()) } }),
-            ("Description", html! { (name(at.at_path("description"))) }),
-            ("Event types", html! { (list("event_types")) }),
-            ("Customers", html! { (list("customer_refs")) }),
-            ("Disabled because", html! { @if at.at_path("disabled_reason").is_there() { (words(&at.at_path("disabled_reason").to_text())) } }),
-            ("Paused until", instant(at.at_path("paused_until"))),
-            ("Failing since", instant(at.at_path("failing_since"))),
-            ("Last delivered", instant(at.at_path("last_delivered_at"))),
-            ("Pending", number(at.at_path("pending"))),
-            ("Failed", number(at.at_path("failed"))),
-            ("Created", instant(at.at_path("created_at"))),
+            ("URL", html! { code { (at.url().to_text()) } }),
+            ("Description", html! { (name(at.description())) }),
+            ("Event types", html! { (joined(at.event_types())) }),
+            ("Customers", html! { (joined(at.customer_refs())) }),
+            ("Disabled because", html! { @if at.disabled_reason().is_there() { (words(&at.disabled_reason().to_text())) } }),
+            ("Paused until", instant(at.paused_until())),
+            ("Failing since", instant(at.failing_since())),
+            ("Last delivered", instant(at.last_delivered_at())),
+            ("Pending", number(at.pending())),
+            ("Failed", number(at.failed())),
+            ("Created", instant(at.created_at())),
             ("Endpoint ID", identifier("Show", &reference)),
         ]))
         (section("Deliveries", &html! {
-            @if JsonView::of(&answers.deliveries).elements().next().is_some() {
+            @if JsonView::<Value>::of(&answers.deliveries).elements().next().is_some() {
                 (table("Deliveries", &DELIVERIES.some(DELIVERIES_OF), JsonView::of(&answers.deliveries)))
                 p { (link(Some(all), "All deliveries")) " · " (changes("WEBHOOK_ENDPOINT", &reference)) }
             } @else { p.muted { "No deliveries yet." } }
@@ -152,43 +157,45 @@ fn actions(reference: &str) -> Markup {
     }
 }
 
-/// Renders the page of a new secret.
-pub fn webhook_secret(answer: &Value) -> Markup {
-    let at = JsonView::of(answer);
+fn joined<T>(texts: JsonView<'_, Vec<T>>) -> String {
+    texts.items().map(JsonView::to_text).collect::<Vec<_>>().join(", ")
+}
+
+/// Renders the page of a new secret. A new endpoint has no old secret.
+pub fn webhook_secret(at: JsonView<'_, RotatedSecretJson>) -> Markup {
     html! {
         h1 { "Secret of the webhook endpoint" }
         p { strong { "Save the secret now. It won't be shown again." } " The receiver verifies signatures with it." }
         (facts(&[
-            ("Secret", html! { code { (at.at_path("secret").to_text()) } }),
-            ("Old secret expires", instant(at.named("previous_expires_at"))),
+            ("Secret", html! { code { (at.secret().to_text()) } }),
+            ("Old secret expires", instant(at.previous_expires_at())),
         ]))
-        p { a href=(href(&[WEBHOOKS.part, &at.at_path("endpoint_ref").to_text()])) { "Webhook endpoint" } }
+        p { a href=(href(&[WEBHOOKS.part, &at.endpoint_ref().to_text()])) { "Webhook endpoint" } }
     }
 }
 
 /// Renders a notification with its deliveries to each endpoint.
-pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Markup {
-    let at = JsonView::of(notification);
-    let reference = at.at_path("notification_ref").to_text();
+pub fn delivered(at: JsonView<'_, NotificationJson>, deliveries: JsonView<'_>, may_send: bool) -> Markup {
+    let reference = at.notification_ref().to_text();
     html! {
-        h1 { "Notification: " (words(&at.at_path("type").to_text().replace('.', " "))) }
+        h1 { "Notification: " (words(&at.kind().to_text().replace('.', " "))) }
         (facts(&[
-            ("Time", instant(at.at_path("timestamp"))),
-            ("Subject", subject(at, &name_of_subject(at.at_path("data")))),
-            ("Sequence", number(at.at_path("sequence"))),
-            ("Position", number(at.at_path("position"))),
+            ("Time", instant(at.timestamp())),
+            ("Subject", subject(&at.subject().to_text(), &name_of_subject(at.data()))),
+            ("Sequence", number(at.sequence())),
+            ("Position", number(at.position())),
             ("Notification ID", identifier("Show", &reference)),
         ]))
-        (section("Content", &fields(at.at_path("data"))))
-        @for delivery in JsonView::of(deliveries).elements() {
-            @let (endpoint, url) = (delivery.at_path("endpoint_ref").to_text(), delivery.named("endpoint_url").to_text());
+        (section("Content", &fields(at.data().any())))
+        @for delivery in deliveries.elements().map(JsonView::read_as::<WebhookDeliveryJson>) {
+            @let (endpoint, url) = (delivery.endpoint_ref().to_text(), delivery.endpoint_url().to_text());
             (section("Delivery", &html! {
                 (facts(&[
                     ("Endpoint", link(Some(href(&[WEBHOOKS.part, &endpoint])), if url.is_empty() { "Webhook endpoint" } else { &url })),
-                    ("State", state(delivery.at_path("state"))),
-                    ("Next attempt", instant(delivery.at_path("due_at"))),
+                    ("State", state(delivery.state())),
+                    ("Next attempt", instant(delivery.due_at())),
                 ]))
-                @if delivery.at_path("attempts").elements().next().is_some() { (table("Attempts", ATTEMPTS, delivery.at_path("attempts"))) }
+                @if delivery.attempts().items().next().is_some() { (table("Attempts", ATTEMPTS, delivery.attempts().any())) }
                 @if may_send {
                     form method="post" action=(href(&[WEBHOOKS.part, "send", &endpoint])) {
                         input type="hidden" name="notification_ref" value=(reference);
@@ -201,15 +208,17 @@ pub fn delivered(notification: &Value, deliveries: &Value, may_send: bool) -> Ma
 }
 
 /// Returns the number or URL of the subject in the data of a notification.
-fn name_of_subject(data: JsonView<'_>) -> String {
-    let names = ["document_number", "contract_number", "url"].map(|field| data.named(field).to_text());
+fn name_of_subject(data: JsonView<'_, NotificationDataJson>) -> String {
+    let document = data.read_as::<DocumentNotificationJson>().document_number().to_text();
+    let contract = data.read_as::<ContractNotificationJson>().contract_number().to_text();
+    let names = [document, contract, data.read_as::<EndpointNotificationJson>().url().to_text()];
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
 /// Renders the notifications of a document or contract, unless there are none.
-pub(crate) fn notifications(all: JsonView<'_>) -> Markup {
+pub(crate) fn notifications(all: JsonView<'_, Vec<NotificationJson>>) -> Markup {
     html! {
-        @if all.elements().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all))) }
+        @if all.items().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all.any()))) }
     }
 }
 
@@ -223,7 +232,8 @@ mod tests {
     fn an_endpoint_has_actions_only_for_those_who_may_change_it() {
         let endpoint = json!({"endpoint_ref": "e<", "url": "https://example.com/<b>", "state": "FAILING", "event_types": ["*"]});
         let delivery = json!({"notification_ref": "n<", "type": "document.issued", "state": "PENDING"});
-        let answers = |may_change| WebhookAnswers { endpoint: endpoint.clone(), deliveries: json!([delivery]), may_change };
+        let answers =
+            |may_change| WebhookAnswers { endpoint: endpoint.clone().into(), deliveries: json!([delivery]), may_change };
         let shown = webhook(&answers(true)).into_string();
         assert!(shown.contains("/console/webhooks/test/e%3C") && !shown.contains("<b>"), "{shown}");
         assert!(shown.contains("/console/deliveries/n%3C"), "{shown}");
@@ -235,7 +245,7 @@ mod tests {
         let notification = json!({"notification_ref": "n", "type": "document.issued"});
         let shown = |state: &str, may_send| {
             let deliveries = json!([{"endpoint_ref": "e", "state": state, "attempts": []}]);
-            delivered(&notification, &deliveries, may_send).into_string()
+            delivered(JsonView::of(&notification), JsonView::of(&deliveries), may_send).into_string()
         };
         assert!(shown("DELIVERED", true).contains("Send again") && !shown("DELIVERED", false).contains("Send again"));
         assert!(shown("PENDING", true).contains("Send again"), "a delivery may wait for its next attempt for hours");

@@ -184,7 +184,7 @@ async fn preview_applications(visitor: &SessionUser, references: &[String]) -> R
     let quiet = visitor.quietly();
     let mut documents = Vec::new();
     for reference in references {
-        documents.push(quiet.get(&GetDocument::SPEC, reference).await?);
+        documents.push(quiet.get_any(&GetDocument::SPEC, reference).await?);
     }
     let open = |documents: &[Value], field: &str| -> Vec<Value> {
         documents.iter().filter(|document| amount_of(document, field).is_some()).cloned().collect()
@@ -353,7 +353,7 @@ fn file(answer: ApiAnswer, reference: &str) -> Result<(String, Vec<u8>), Problem
 
 /// Returns the row of a document that an operation refused.
 async fn refused_row(visitor: &SessionUser, reference: &str, problem: &Problem) -> BulkRow {
-    let known = visitor.get(&GetDocument::SPEC, reference).await;
+    let known = visitor.get_any(&GetDocument::SPEC, reference).await;
     let row = known.map_or_else(
         |_| BulkRow { documents: vec![[String::new(), reference.to_owned(), reference.to_owned()]], ..BulkRow::default() },
         |document| row_of(&document),

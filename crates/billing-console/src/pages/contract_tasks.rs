@@ -182,12 +182,12 @@ pub(super) fn done(place: &str) -> Option<&'static str> {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let contract = visitor.get(&GetContract::SPEC, reference).await?;
-    let current = visitor.get(&CurrentInvoices::SPEC, reference).await?;
-    let next = visitor.get(&NextInvoices::SPEC, reference).await?;
+    let contract = visitor.get_any(&GetContract::SPEC, reference).await?;
+    let current = visitor.get_any(&CurrentInvoices::SPEC, reference).await?;
+    let next = visitor.get_any(&NextInvoices::SPEC, reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
+    let notifications = webhooks::of_subject(visitor, "contract", reference).await?.into_json();
     let title = JsonView::of(&contract).at_path("contract_number").to_text();
     let (may_change, may_charge) = (visitor.may(UseCase::EditContract), forms::may(visitor, "do", "charge"));
     let today = today(visitor);
@@ -300,7 +300,7 @@ impl<'a> TaskPage<'a> {
     async fn at(visitor: &'a SessionUser, reference: &'a str, name: &str) -> Result<Self, Problem> {
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(Problem::unknown_route)?;
         visitor.allow(task.use_case()?)?;
-        let contract = visitor.get(&GetContract::SPEC, reference).await?;
+        let contract = visitor.get_any(&GetContract::SPEC, reference).await?;
         visitor.shows(task.operation, reference, "");
         Ok(Self { visitor, task, reference, contract, today: today(visitor) })
     }

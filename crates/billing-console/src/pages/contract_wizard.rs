@@ -161,7 +161,7 @@ struct Wizard<'a> {
 impl<'a> Wizard<'a> {
     async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
         let contract = match reference {
-            Some(reference) => visitor.get(&GetContract::SPEC, reference).await?,
+            Some(reference) => visitor.get_any(&GetContract::SPEC, reference).await?,
             None => Value::Null,
         };
         let customer_ref = match reference {
@@ -170,7 +170,7 @@ impl<'a> Wizard<'a> {
         };
         let customer = match customer_ref.as_str() {
             "" => Value::Null,
-            customer_ref => or_nothing(visitor.get(&GetCustomer::SPEC, customer_ref).await)?,
+            customer_ref => or_nothing(visitor.get_any(&GetCustomer::SPEC, customer_ref).await)?,
         };
         let mut selected: Vec<&str> = Vec::new();
         for (name, value) in said {
@@ -180,7 +180,7 @@ impl<'a> Wizard<'a> {
         }
         let mut pricings = Vec::new();
         for pricing_ref in selected {
-            pricings.push(or_nothing(visitor.get(&GetPricing::SPEC, pricing_ref).await)?);
+            pricings.push(or_nothing(visitor.get_any(&GetPricing::SPEC, pricing_ref).await)?);
         }
         pricings.retain(|pricing| !pricing.is_null());
         visitor.shows(
@@ -323,7 +323,7 @@ impl<'a> Wizard<'a> {
     /// Returns the objects of a kind that a search finds: reference and name.
     async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
         let raw = crate::query(&[("q", sought)]);
-        let found = self.visitor.get_with(&Search::SPEC, "", &raw).await?;
+        let found = self.visitor.get_any_with(&Search::SPEC, "", &raw).await?;
         let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind)).take(MAX_RESULTS);
         let named = |one: JsonView<'_>| {
             let (reference, name) = (one.at_path("ref").to_text(), one.at_path("name").to_text());

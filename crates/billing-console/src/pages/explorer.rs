@@ -182,7 +182,7 @@ pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<M
     let ExplorerQuery { shown, narrowed, .. } = wanted(visitor, said)?;
     let answers = sums(visitor, &shown.summary(&narrowed)).await?;
     let totals = totals(visitor, &answers, &shown.totals(&narrowed)).await?;
-    Ok(crate::usage_sums(&answers, &totals, &Span { narrowed, slots: shown.slots() }))
+    Ok(crate::usage_sums(&answers, totals.view(), &Span { narrowed, slots: shown.slots() }))
 }
 
 /// Renders the explorer's page.

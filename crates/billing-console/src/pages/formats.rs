@@ -18,7 +18,7 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 /// Renders the editor.
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     let format = match edited {
-        Some(reference) => visitor.quietly().get(&GetUsageFormat::SPEC, reference).await?,
+        Some(reference) => visitor.quietly().get_any(&GetUsageFormat::SPEC, reference).await?,
         None => Value::Null,
     };
     Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
@@ -87,7 +87,7 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
             Problem::from(found)
         })?;
         let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
-        let tried = visitor.post(&TestUsageFormat::SPEC, asked).await?.json()?;
+        let tried = visitor.post_any(&TestUsageFormat::SPEC, asked).await?.json()?;
         let mut editor = again(visitor, edited, said);
         editor.mapped = Some(tried["mapped"].clone());
         return Ok(html(made(editor, edited).page(visitor, None)));

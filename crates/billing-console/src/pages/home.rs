@@ -1,6 +1,8 @@
 //! Loads the data of the home page.
 
 use crate::{ChartMonth, Counted, HomeAnswers, JsonView, Listing, UsageMonths, href, listings};
+use billing_api::dto::refused::RefusedUsageJson;
+use billing_api::json_view::JsonAnswer;
 use billing_api::operations::{LastVerification, SummarizeDocuments};
 use billing_application::UseCase;
 use billing_domain::calendar::{
@@ -77,16 +79,16 @@ async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
     let usage = with_page(visitor, "Usage this month", &sums::address("months", &[]), self::months(visitor)).await?;
     let refused = refused_since(visitor, &since).await?;
     let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
-    let last_run = runs.get(0).cloned().unwrap_or_default();
-    let endpoints = few(visitor, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?;
-    let verification = visitor.get(&LastVerification::SPEC, "").await?;
+    let last_run = runs.get(0).cloned().unwrap_or_default().into();
+    let endpoints = few(visitor, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?.into();
+    let verification = visitor.get::<LastVerification>("").await?;
     let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let months = chart_months(today);
     let from = months.first().map(|month| ("issued_from", month.first_day.as_str()));
     let to = months.last().map(|month| ("issued_to", month.last_day.as_str()));
     let days = crate::query(&from.into_iter().chain(to).collect::<Vec<_>>());
-    let billed = visitor.get_with(&SummarizeDocuments::SPEC, "", &days).await?;
-    let verified = verification["ended_at"].as_str().and_then(|at| Timestamp::parse(at).ok());
+    let billed = visitor.get_with::<SummarizeDocuments>("", &days).await?;
+    let verified = Timestamp::parse(&verification.view().ended_at().to_text()).ok();
     let is_verification_old = verified.is_some_and(|at| at.plus_seconds(VERIFIED_FOR_SECONDS) < now);
     let may_bill = visitor.may(UseCase::RunBilling);
     let answers = HomeAnswers {
@@ -145,8 +147,8 @@ async fn counted(
 async fn refused_since(visitor: &SessionUser, since: &str) -> Result<(String, Value), Problem> {
     let raw = crate::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
     let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    let count = |count: &Value| count["count"].as_u64().unwrap_or_default();
-    let all = JsonView::of(&counts).elements().map(|at| count(at.json())).sum::<u64>().to_string();
+    let count = |refused: &Value| JsonView::<RefusedUsageJson>::of(refused).count().json().as_u64().unwrap_or_default();
+    let all = counts.as_array().into_iter().flatten().map(count).sum::<u64>().to_string();
     if let Some(counts) = counts.as_array_mut() {
         counts.sort_by_key(|one| std::cmp::Reverse(count(one)));
         counts.truncate(FEW_REFUSED);
@@ -194,7 +196,7 @@ pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
     // The same day of the month before, or its last day.
     let days_since = Period::new(first, today).map_or(0, Period::days);
     let then = plus_days(first_before, days_since).min(last_of_month(first_before));
-    let mut totals = [Value::Null, Value::Null];
+    let mut totals = [JsonAnswer::default(), JsonAnswer::default()];
     for (total, (first, last)) in totals.iter_mut().zip([(first, today), (first_before, then)]) {
         let days = ExplorerRange::of(Some(first), Some(last), Some(Interval::Day), now, visitor.zone)?;
         *total = sums::totals(visitor, &answers, &days.totals(&[])).await?;

@@ -4,6 +4,8 @@ use crate::{Crumb, Frame, Notice, PendingFile, href, listings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
+use billing_api::dto::imports::{ImportResultJson, UndoRejectJson};
+use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operations::{GetImport, ImportUsage, UndoImport};
 use billing_application::UseCase;
 use billing_import::FileKind;
@@ -24,20 +26,24 @@ const PASTED: &str = "pasted";
 
 /// Renders the page of an import.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let import = visitor.get(&GetImport::SPEC, reference).await?;
-    let body = crate::import(&import, visitor.may(UseCase::UndoImport));
+    let import = visitor.get::<GetImport>(reference).await?;
+    let body = crate::import(import.view(), visitor.may(UseCase::UndoImport));
     Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
 }
 
 /// Renders the confirmation page for undoing an import.
 pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    undo_page_with(visitor, reference, &Value::Null).await
+    undo_page_with(visitor, reference, JsonAnswer::default().view()).await
 }
 
-async fn undo_page_with(visitor: &SessionUser, reference: &str, rejects: &Value) -> Result<PageBuilder, Problem> {
-    let import = visitor.quietly().get(&GetImport::SPEC, reference).await?;
+async fn undo_page_with(
+    visitor: &SessionUser,
+    reference: &str,
+    rejects: JsonView<'_, Vec<UndoRejectJson>>,
+) -> Result<PageBuilder, Problem> {
+    let import = visitor.quietly().get::<GetImport>(reference).await?;
     visitor.shows(&UndoImport::SPEC, reference, "");
-    let body = crate::import_undo(&import, rejects);
+    let body = crate::import_undo(import.view(), rejects);
     Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
 }
 
@@ -50,17 +56,17 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 
 /// Undoes an import and shows the remaining events.
 pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    let result = visitor.answer(&UndoImport::SPEC, reference, "").await?.json()?;
-    if result["refused"] == 0 {
+    let result = visitor.carry_out::<UndoImport>(reference, None, None).await?;
+    if !result.view().refused().is_amount() {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
     }
-    let made = undo_page_with(visitor, reference, &result["rejects"]).await?;
+    let made = undo_page_with(visitor, reference, result.view().rejects()).await?;
     Ok(html(made.page(visitor, None)))
 }
 
 /// Renders the upload page.
 pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
-    Ok(form_page(visitor, crate::import_form(&formats(visitor).await?, MAX_FILE_BYTES)))
+    Ok(form_page(visitor, crate::import_form(JsonView::of(&formats(visitor).await?), MAX_FILE_BYTES)))
 }
 
 fn form_page(visitor: &SessionUser, body: Markup) -> PageBuilder {
@@ -106,22 +112,22 @@ async fn carry_out(visitor: &SessionUser, form: &Upload) -> Result<PageAnswer, P
     let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
         let (result, stop) = imported;
-        let page = href(&[listings::IMPORTS.part, result["import_ref"].as_str().unwrap_or_default()]);
-        if result["refused"] == 0 && stop.is_none() {
+        let page = href(&[listings::IMPORTS.part, &result.view().import_ref().to_text()]);
+        if !result.view().refused().is_amount() && stop.is_none() {
             return Ok(to(&format!("{page}?done=import")));
         }
         let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
-        let body = crate::import_result(&file, &result);
+        let body = crate::import_result(&file, result.view());
         let framed = visitor.frame("Import result".to_owned());
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
         return Ok(page_of(stop, visitor.page(&frame, &body)));
     }
-    let (result, stop) = match guessed(&imported.0).filter(|_| said.is_none() && format_name.is_empty()) {
+    let (result, stop) = match guessed(imported.0.view()).filter(|_| said.is_none() && format_name.is_empty()) {
         Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
         None => imported,
     };
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
-    let body = crate::import_check(&file, &formats(visitor).await?, &result);
+    let body = crate::import_check(&file, JsonView::of(&formats(visitor).await?), result.view());
     Ok(page_of(stop, form_page(visitor, body).page(visitor, None)))
 }
 
@@ -176,24 +182,24 @@ fn columns(form: &Upload) -> Option<Map<String, Value>> {
 }
 
 /// Returns a guess for the column names if some columns are not event fields.
-fn guessed(result: &Value) -> Option<Map<String, Value>> {
-    let mut taken: Vec<String> = Vec::new();
-    let columns = result["columns"].as_array()?;
-    taken.extend(columns.iter().filter_map(|column| column["name"].as_str()).map(str::to_owned));
+fn guessed(result: JsonView<'_, ImportResultJson>) -> Option<Map<String, Value>> {
+    let columns = result.columns();
+    let mut taken: Vec<String> = columns.items().map(|column| column.name().to_text()).collect();
     let mut guess = Map::new();
-    for name in columns.iter().filter(|column| column["report_data"] == true).filter_map(|column| column["name"].as_str()) {
-        if let Some(field) = crate::usual_field(name)
+    for column in columns.items().filter(|column| column.report_data().is_true()) {
+        let name = column.name().to_text();
+        if let Some(field) = crate::usual_field(&name)
             && !taken.iter().any(|taken| taken == field)
         {
             taken.push(field.to_owned());
-            guess.insert(name.to_owned(), field.into());
+            guess.insert(name, field.into());
         }
     }
     (!guess.is_empty()).then_some(guess)
 }
 
 /// The result of an import, and the problem if it stopped before the end of the file.
-type ImportOutcome = (Value, Option<Problem>);
+type ImportOutcome = (JsonAnswer<ImportResultJson>, Option<Problem>);
 
 /// Calls the API to import a file.
 async fn import(
@@ -215,9 +221,9 @@ async fn import(
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
     match visitor.import(&crate::query(&said), file).await {
-        Ok(answer) => Ok((answer.json()?, None)),
+        Ok(answer) => Ok((JsonAnswer::of::<ImportUsage>(answer.json()?), None)),
         Err(problem) => match problem.import().cloned() {
-            Some(result) => Ok((result, Some(problem))),
+            Some(result) => Ok((result.into(), Some(problem))),
             None => Err(problem),
         },
     }

@@ -93,7 +93,7 @@ pub(super) async fn with_amounts_due(
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
         let references: Vec<String> = some.iter().map(|customer| customer_of(customer).to_text()).collect();
         let raw = crate::query(&[("customer_ref", &references.join(","))]);
-        let due = visitor.get_with(&ListAmountsDue::SPEC, "", &raw).await?;
+        let due = visitor.get_any_with(&ListAmountsDue::SPEC, "", &raw).await?;
         add_amounts_due(some, JsonView::of(&due));
     }
     Ok(elements)

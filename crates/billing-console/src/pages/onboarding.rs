@@ -334,7 +334,7 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer
     }
     let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
     let pricing = match pricing_ref {
-        Some(pricing_ref) => visitor.quietly().get(&GetPricing::SPEC, &pricing_ref).await?,
+        Some(pricing_ref) => visitor.quietly().get_any(&GetPricing::SPEC, &pricing_ref).await?,
         None => first_pricing,
     };
     let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
@@ -360,7 +360,7 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
     let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
     let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
     let document = match document_ref {
-        Some(reference) => with_steps(or_nothing(visitor.get(&GetDocument::SPEC, &reference).await)?),
+        Some(reference) => with_steps(or_nothing(visitor.get_any(&GetDocument::SPEC, &reference).await)?),
         None => Value::Null,
     };
     let today = TimeZone::UTC.service_date(visitor.now()).to_string();

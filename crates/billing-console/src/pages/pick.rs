@@ -32,7 +32,7 @@ pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<PageAns
     let asked = query(&visitor.request);
     let found: Vec<(String, String)> = match field(&asked, "q") {
         Some(sought) => {
-            let found = visitor.get_with(&Search::SPEC, "", &crate::query(&[("q", sought)])).await?;
+            let found = visitor.get_any_with(&Search::SPEC, "", &crate::query(&[("q", sought)])).await?;
             let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind));
             let name = |one: JsonView<'_>| one.at_path(if one.at_path("name").is_there() { "name" } else { "number" }).to_text();
             of_kind.map(|one| named(one.at_path("ref").to_text(), &name(one))).collect()

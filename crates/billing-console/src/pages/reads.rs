@@ -65,29 +65,29 @@ pub(super) fn done(visitor: &SessionUser) -> Option<Notice> {
 pub(super) async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = crate::query(&[("q", sought)]);
-    let found = visitor.get_with(&Search::SPEC, "", &raw).await?;
-    Ok(PageBuilder::of("Search", "search", crate::found(sought, &found)))
+    let found = visitor.get_any_with(&Search::SPEC, "", &raw).await?;
+    Ok(PageBuilder::of("Search", "search", crate::found(sought, JsonView::of(&found))))
 }
 
 pub(super) async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let document = with_steps(visitor.get(&GetDocument::SPEC, reference).await?);
-    let payments = visitor.get(&ListPaymentsOfDocument::SPEC, reference).await?;
+    let document = with_steps(visitor.get_any(&GetDocument::SPEC, reference).await?);
+    let payments = visitor.get_any(&ListPaymentsOfDocument::SPEC, reference).await?;
     let title = JsonView::of(&document).at_path("document_number").to_text();
     let may_change = visitor.may(UseCase::VoidDocument);
     let document_ref = JsonView::of(&document).at_path("document_ref").to_text();
     let pdf = href(&["documents", &document_ref, "pdf"]);
     let xml = href(&["documents", &document_ref, "xml"]);
     let usage = ReportDocumentUsage::SPEC.url(&document_ref);
-    let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
+    let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?.into_json();
     let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 
 pub(super) async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     // A deleted event has only its history.
-    let event = or_nothing(visitor.get(&GetEvent::SPEC, reference).await)?;
-    let history = visitor.get(&GetEventHistory::SPEC, reference).await?;
-    let body = crate::event(&event, &history, forms::may(visitor, "edit", "events"));
+    let event = or_nothing(visitor.get_any(&GetEvent::SPEC, reference).await)?;
+    let history = visitor.get_any(&GetEventHistory::SPEC, reference).await?;
+    let body = crate::event(JsonView::of(&event), JsonView::of(&history), forms::may(visitor, "edit", "events"));
     Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
 }
 
@@ -107,10 +107,10 @@ pub(super) async fn thing(visitor: &SessionUser, part: &str, reference: &str) ->
 }
 
 pub(super) async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let pricing = visitor.get(&GetPricing::SPEC, reference).await?;
+    let pricing = visitor.get_any(&GetPricing::SPEC, reference).await?;
     let listing = &listings::PRICINGS;
     let rated = async |visitor: &SessionUser, quantities: &str| {
-        visitor.get_with(&RatePricing::SPEC, reference, &crate::query(&[("quantity", quantities)])).await
+        visitor.get_any_with(&RatePricing::SPEC, reference, &crate::query(&[("quantity", quantities)])).await
     };
     let quantity = field(said, "quantity").unwrap_or_default().to_owned();
     let asked = if quantity.is_empty() {

@@ -12,7 +12,7 @@ use billing_api::problem::Problem;
 /// Returns a problem if the part or the object does not exist.
 pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<Value, Problem> {
     let id = Listing::of(part).and_then(|listing| listing.read).ok_or_else(Problem::unknown_route)?;
-    visitor.get(id, reference).await
+    visitor.get_any(id, reference).await
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use billing_api::console::{ApiAnswer, ApiCall, FormData, Gateway, PageFile, PageRequest, Streamed, UsageUpload, Visitor};
-use billing_api::operation::OperationSpec;
+use billing_api::json_view::JsonAnswer;
+use billing_api::operation::{Described, JsonResponse, OperationSpec};
 use billing_api::operations::DryRun;
 use billing_api::problem::Problem;
 use billing_application::{UseCase, allow};
@@ -20,6 +21,9 @@ use crate::{ACCEPTED, CurrentUser, Frame};
 
 /// The answer of an operation.
 pub(super) type Answered = Result<ApiAnswer, Problem>;
+
+/// The JSON that an operation answers with, or its refusal.
+pub(super) type AnswerOf<O> = Result<JsonAnswer<<<O as Described>::Response as JsonResponse>::Content>, Problem>;
 
 /// The administrator who requested a page.
 #[derive(Clone)]
@@ -102,15 +106,32 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn get(&self, operation: &'static OperationSpec, reference: &str) -> Result<Value, Problem> {
-        self.get_with(operation, reference, "").await
+    pub(super) async fn get<O: Described>(&self, reference: &str) -> AnswerOf<O> {
+        self.get_with::<O>(reference, "").await
     }
 
     /// Returns the JSON that an operation returns for a reference and a query string.
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn get_with(
+    pub(super) async fn get_with<O: Described>(&self, reference: &str, query: &str) -> AnswerOf<O> {
+        self.shows(O::SPEC, reference, query);
+        Ok(JsonAnswer::of::<O>(self.answer(O::SPEC, reference, query).await?.json()?))
+    }
+
+    /// Returns the JSON that an operation returns for a reference, without its type.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn get_any(&self, operation: &'static OperationSpec, reference: &str) -> Result<Value, Problem> {
+        self.get_any_with(operation, reference, "").await
+    }
+
+    /// Returns the JSON that an operation returns for a reference and a query string, without its type.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn get_any_with(
         &self,
         operation: &'static OperationSpec,
         reference: &str,
@@ -118,6 +139,14 @@ impl SessionUser {
     ) -> Result<Value, Problem> {
         self.shows(operation, reference, query);
         self.answer(operation, reference, query).await?.json()
+    }
+
+    /// Runs an operation with a body and without a reference. The answer has no type.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn post_any(&self, operation: &'static OperationSpec, body: Value) -> Answered {
+        self.change(operation, "", None, Some(body)).await
     }
 
     /// Returns a page of the list that an operation returns.
@@ -133,11 +162,24 @@ impl SessionUser {
     ///
     /// # Errors
     /// Returns the operation's refusal.
-    pub(super) async fn post(&self, operation: &'static OperationSpec, body: Value) -> Answered {
-        self.change(operation, "", None, Some(body)).await
+    pub(super) async fn post<O: Described>(&self, body: Value) -> AnswerOf<O> {
+        self.carry_out::<O>("", None, Some(body)).await
     }
 
     /// Runs an operation with an optional idempotency key. `reference` has no effect if the path has none.
+    ///
+    /// # Errors
+    /// Returns the operation's refusal.
+    pub(super) async fn carry_out<O: Described>(
+        &self,
+        reference: &str,
+        key: Option<IdempotencyKey>,
+        body: Option<Value>,
+    ) -> AnswerOf<O> {
+        Ok(JsonAnswer::of::<O>(self.change(O::SPEC, reference, key, body).await?.json()?))
+    }
+
+    /// Runs an operation that is known at run time, like [`carry_out`](Self::carry_out).
     ///
     /// # Errors
     /// Returns the operation's refusal.
@@ -167,7 +209,7 @@ impl SessionUser {
         self.gateway.answer(ApiCall { operation, reference, query: "", body, key, accepts_warnings }).await
     }
 
-    /// Runs an operation as a dry run. Returns its effects, whose documents explain their lines.
+    /// Runs an operation as a dry run. Returns its effects.
     ///
     /// # Errors
     /// Returns the operation's refusal, or 422 `no_dry_run` if the operation does not support dry runs.
@@ -180,7 +222,7 @@ impl SessionUser {
         let path = operation.url(reference);
         let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
         said.extend(body.map(|body| ("body".to_owned(), body)));
-        Ok(effects_with_steps(self.post(&DryRun::SPEC, Value::Object(said)).await?.json()?))
+        Ok(effects_with_steps(self.post::<DryRun>(Value::Object(said)).await?.into_json()))
     }
 
     /// Returns the frame of a page.

@@ -6,11 +6,11 @@ use std::iter;
 
 use crate::{UsageAnswers, listings};
 use maud::Markup;
-use serde_json::Value;
 
 use super::api_client::Listed;
 use super::lists::{listed, some_of, wanted};
-use super::session_user::SessionUser;
+use super::session_user::{AnswerOf, SessionUser};
+use billing_api::json_view::JsonAnswer;
 use billing_api::problem::Problem;
 
 /// Maximum number of usage products whose names are loaded.
@@ -32,8 +32,8 @@ pub(super) fn shows(visitor: &SessionUser, raw: &str) {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
-    let summary = visitor.quietly().get_with(&SummarizeUsage::SPEC, "", raw).await?;
-    let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?;
+    let summary = visitor.quietly().get_with::<SummarizeUsage>("", raw).await?;
+    let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?.into();
     Ok(UsageAnswers { summary, usage_products })
 }
 
@@ -42,11 +42,11 @@ pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswer
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn totals(visitor: &SessionUser, answers: &UsageAnswers, raw: &str) -> Result<Value, Problem> {
+pub(super) async fn totals(visitor: &SessionUser, answers: &UsageAnswers, raw: &str) -> AnswerOf<SummarizeUsage> {
     if !answers.needs_totals() {
-        return Ok(Value::Null);
+        return Ok(JsonAnswer::default());
     }
-    visitor.quietly().get_with(&SummarizeUsage::SPEC, "", raw).await
+    visitor.quietly().get_with::<SummarizeUsage>("", raw).await
 }
 
 /// Returns the URL of a frame.

@@ -2,6 +2,9 @@
 
 use crate::{AccountAnswers, Enrollment, Frame, GeneratedKey, Invitation, KeyForm, Notice, ROOT, href};
 use billing_api::console::{FormData, PageAnswer};
+use billing_api::dto::administrators::InvitationJson;
+use billing_api::dto::keys::RotatedKeyJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operations::{
     ChangePassword, ConfirmIdentity, ConfirmSecondFactor, DeleteKey, EditAdministrator, EndOtherSessions, EndSession,
     EnrollSecondFactor, GenerateKey, GetSession, InviteAdministrator, ListAdministrators, ListKeys, ListSessions,
@@ -14,7 +17,7 @@ use super::form_data::{field, query};
 use super::log_in::is_own;
 use super::page_builder::PageBuilder;
 use super::reply::{html, reasons, to, told};
-use super::session_user::{Answered, SessionUser};
+use super::session_user::SessionUser;
 use billing_api::problem::Problem;
 
 /// The page on which administrators enter their password again.
@@ -29,7 +32,7 @@ pub(super) fn to_confirmation(visitor: &SessionUser) -> PageAnswer {
 
 pub(super) async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let next = field(said, "next").unwrap_or_default();
-    match visitor.post(&ConfirmIdentity::SPEC, secrets(said, &["password"])).await {
+    match visitor.post::<ConfirmIdentity>(secrets(said, &["password"])).await {
         Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
         Err(problem) if belongs_there(&problem) => {
             let made = PageBuilder::of("Confirm your password", "account", crate::confirmation(next, Some(&reason(&problem))));
@@ -74,8 +77,8 @@ fn belongs_there(problem: &Problem) -> bool {
 }
 
 async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
-    let keys = visitor.get(&ListKeys::SPEC, "").await?;
-    Ok(PageBuilder::of("API keys", "keys", crate::keys(&keys, &form)))
+    let keys = visitor.get::<ListKeys>("").await?;
+    Ok(PageBuilder::of("API keys", "keys", crate::keys(keys.view(), &form)))
 }
 
 fn key_form(said: &FormData, problem: Option<&Problem>) -> KeyForm {
@@ -97,8 +100,8 @@ pub(super) async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<P
     if let Some(day) = field(said, "ends") {
         body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
     }
-    match visitor.post(&GenerateKey::SPEC, Value::Object(body)).await {
-        Ok(made) => Ok(shown_key(visitor, made.json()?)),
+    match visitor.post::<GenerateKey>(Value::Object(body)).await {
+        Ok(made) => Ok(shown_key(visitor, made.into_json().into())),
         Err(problem) if belongs_there(&problem) => {
             Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
         }
@@ -109,12 +112,12 @@ pub(super) async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<P
 pub(super) async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    let rotated = visitor.change(&RotateKey::SPEC, reference, None, body).await?;
-    Ok(shown_key(visitor, rotated.json()?))
+    let rotated = visitor.carry_out::<RotateKey>(reference, None, body).await?;
+    Ok(shown_key(visitor, rotated))
 }
 
 /// Renders the page of a new key. The password is shown only once.
-fn shown_key(visitor: &SessionUser, answer: Value) -> PageAnswer {
+fn shown_key(visitor: &SessionUser, answer: JsonAnswer<RotatedKeyJson>) -> PageAnswer {
     let service = visitor.service();
     shown_once(visitor, "New API key", "keys", crate::generated_key(&GeneratedKey { answer, service }))
 }
@@ -129,16 +132,16 @@ pub(super) async fn delete_key(visitor: &SessionUser, reference: &str) -> Result
 }
 
 async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
-    let all = visitor.get(&ListAdministrators::SPEC, "").await?;
-    let body = crate::team(&all, &visitor.who().email, &invitation);
+    let all = visitor.get::<ListAdministrators>("").await?;
+    let body = crate::team(all.view(), &visitor.who().email, &invitation);
     Ok(PageBuilder::of("Team", "team", body))
 }
 
 pub(super) async fn invite(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
-    match visitor.post(&InviteAdministrator::SPEC, json!({"email": email, "role": role})).await {
-        Ok(invited) => Ok(shown_invitation(visitor, &invited.json()?)),
+    match visitor.post::<InviteAdministrator>(json!({"email": email, "role": role})).await {
+        Ok(invited) => Ok(shown_invitation(visitor, invited.view())),
         Err(problem) if belongs_there(&problem) => {
             let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
             Ok(refused(visitor, team(visitor, invitation).await?, problem))
@@ -147,15 +150,15 @@ pub(super) async fn invite(visitor: &SessionUser, said: &FormData) -> Result<Pag
     }
 }
 
-fn shown_invitation(visitor: &SessionUser, answer: &Value) -> PageAnswer {
+fn shown_invitation(visitor: &SessionUser, answer: JsonView<'_, InvitationJson>) -> PageAnswer {
     let body = crate::invited(answer, &visitor.service());
     shown_once(visitor, "One-time password", "team", body)
 }
 
 pub(super) async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
-    match visitor.change(&ResetAdministrator::SPEC, reference, None, Some(body)).await {
-        Ok(reset) => Ok(shown_invitation(visitor, &reset.json()?)),
+    match visitor.carry_out::<ResetAdministrator>(reference, None, Some(body)).await {
+        Ok(reset) => Ok(shown_invitation(visitor, reset.view())),
         Err(problem) => team_refused(visitor, problem).await,
     }
 }
@@ -167,7 +170,7 @@ pub(super) async fn edit(visitor: &SessionUser, action: &str, reference: &str, s
         "enable" => (json!({"disabled": false}), "enable"),
         _ => return Err(Problem::unknown_route()),
     };
-    match visitor.change(&EditAdministrator::SPEC, reference, None, Some(body)).await {
+    match visitor.carry_out::<EditAdministrator>(reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
         Err(problem) => team_refused(visitor, problem).await,
     }
@@ -181,14 +184,14 @@ async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<PageAns
 }
 
 async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
-    let own = visitor.get(&GetSession::SPEC, "").await?;
-    let sessions = visitor.get(&ListSessions::SPEC, "").await?;
+    let own = visitor.get::<GetSession>("").await?;
+    let sessions = visitor.get::<ListSessions>("").await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
     Ok(PageBuilder::of("Your account", "account", crate::account(&answers)))
 }
 
 /// Renders the account page with the result or the problem of an action.
-async fn account_after(visitor: &SessionUser, form: &str, outcome: Answered) -> Result<PageAnswer, Problem> {
+async fn account_after(visitor: &SessionUser, form: &str, outcome: Result<(), Problem>) -> Result<PageAnswer, Problem> {
     match outcome {
         Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
         Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
@@ -197,7 +200,7 @@ async fn account_after(visitor: &SessionUser, form: &str, outcome: Answered) -> 
 }
 
 pub(super) async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let changed = visitor.post(&ChangePassword::SPEC, secrets(said, &["password", "new_password"])).await;
+    let changed = visitor.post::<ChangePassword>(secrets(said, &["password", "new_password"])).await.map(drop);
     account_after(visitor, "password", changed).await
 }
 
@@ -210,20 +213,20 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
 pub(super) async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     match action {
         "enroll" => {
-            let answer = visitor.answer(&EnrollSecondFactor::SPEC, "", "").await?.json()?;
-            let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
-            let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: Vec::new() };
+            let answer = visitor.carry_out::<EnrollSecondFactor>("", None, None).await?;
+            let (secret, uri) = (answer.view().secret().to_text(), answer.view().uri().to_text());
+            let enrollment = Enrollment { secret, uri, wrong: Vec::new() };
             Ok(shown_once(visitor, "Second factor setup", "account", crate::enrolled(&enrollment)))
         }
-        "confirm" => match visitor.post(&ConfirmSecondFactor::SPEC, secrets(said, &["code"])).await {
-            Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", crate::recovery_codes(&codes.json()?))),
+        "confirm" => match visitor.post::<ConfirmSecondFactor>(secrets(said, &["code"])).await {
+            Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", crate::recovery_codes(&codes))),
             Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
                 Ok(wrong_code(visitor, said, problem))
             }
             Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
         },
         "remove" => {
-            let removed = visitor.post(&RemoveSecondFactor::SPEC, secrets(said, &["password", "code"])).await;
+            let removed = visitor.post::<RemoveSecondFactor>(secrets(said, &["password", "code"])).await.map(drop);
             account_after(visitor, "remove", removed).await
         }
         _ => Err(Problem::unknown_route()),

@@ -13,7 +13,9 @@ use super::form_data::{field, key};
 use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
-use super::session_user::SessionUser;
+use super::session_user::{AnswerOf, SessionUser};
+use billing_api::dto::webhooks::{RotatedSecretJson, WebhookDeliveryJson};
+use billing_api::json_view::JsonAnswer;
 use billing_api::problem::Problem;
 
 /// Number of notifications on the page of their subject, and of deliveries that are searched for those of a notification.
@@ -21,25 +23,26 @@ const MANY: &str = "1000";
 
 /// Renders the page of an endpoint.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let endpoint = visitor.get(&GetWebhookEndpoint::SPEC, reference).await?;
+    let endpoint = visitor.get::<GetWebhookEndpoint>(reference).await?;
     let deliveries = few(visitor, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
     let may_change = visitor.may(UseCase::EditWebhookEndpoint);
-    let title = JsonView::of(&endpoint).at_path("url").to_text();
+    let title = endpoint.view().url().to_text();
     let body = crate::webhook(&WebhookAnswers { endpoint, deliveries, may_change });
     Ok(PageBuilder { title, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::WEBHOOKS), body })
 }
 
 /// Renders a notification with its deliveries.
 pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let notification = visitor.get(&GetNotification::SPEC, reference).await?;
-    let at = JsonView::of(&notification);
-    let (kind, subject) = (at.at_path("type").to_text(), at.at_path("subject").to_text());
+    let notification = visitor.get::<GetNotification>(reference).await?;
+    let at = notification.view();
+    let (kind, subject) = (at.kind().to_text(), at.subject().to_text());
     let asked = crate::query(&[("type", &kind), ("subject", &subject), ("pageSize", MANY)]);
     let all = visitor.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
-    let of_it = JsonView::of(&all).elements().filter(|delivery| delivery.at_path("notification_ref").is(reference));
+    let of_it =
+        JsonView::<Vec<WebhookDeliveryJson>>::of(&all).items().filter(|delivery| delivery.notification_ref().is(reference));
     let deliveries = Value::Array(of_it.map(|delivery| delivery.json().clone()).collect());
     // A test belongs to no delivery that could be sent again.
-    let body = crate::delivered(&notification, &deliveries, visitor.may(UseCase::ReplayWebhookDeliveries));
+    let body = crate::delivered(at, JsonView::of(&deliveries), visitor.may(UseCase::ReplayWebhookDeliveries));
     Ok(PageBuilder { title: kind, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::DELIVERIES), body })
 }
 
@@ -47,9 +50,9 @@ pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<P
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &str) -> Result<Value, Problem> {
+pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &str) -> AnswerOf<ListNotifications> {
     let subject = format!("{kind}:{reference}");
-    visitor.get_with(&ListNotifications::SPEC, "", &crate::query(&[("subject", &subject), ("pageSize", MANY)])).await
+    visitor.get_with::<ListNotifications>("", &crate::query(&[("subject", &subject), ("pageSize", MANY)])).await
 }
 
 /// Renders the form that creates or edits an endpoint.
@@ -57,18 +60,22 @@ pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<
     let Some(reference) = edited else {
         return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
     };
-    let endpoint = visitor.quietly().get(&GetWebhookEndpoint::SPEC, reference).await?;
-    let at = JsonView::of(&endpoint);
-    let list = |field: &str| at.at_path(field).elements().map(JsonView::to_text).collect::<Vec<_>>().join(" ");
+    let endpoint = visitor.quietly().get::<GetWebhookEndpoint>(reference).await?;
+    let at = endpoint.view();
     let form = WebhookForm {
-        url: at.at_path("url").to_text(),
-        event_types: list("event_types"),
-        customer_refs: list("customer_refs"),
-        description: at.at_path("description").to_text(),
-        enabled: at.at_path("enabled").is_true(),
+        url: at.url().to_text(),
+        event_types: joined(at.event_types()),
+        customer_refs: joined(at.customer_refs()),
+        description: at.description().to_text(),
+        enabled: at.enabled().is_true(),
         ..blank(visitor, edited)
     };
     Ok(made(form, edited))
+}
+
+/// Returns texts, separated by spaces.
+fn joined<T>(texts: JsonView<'_, Vec<T>>) -> String {
+    texts.items().map(JsonView::to_text).collect::<Vec<_>>().join(" ")
 }
 
 fn blank(visitor: &SessionUser, edited: Option<&str>) -> WebhookForm {
@@ -109,7 +116,7 @@ pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &For
     let problem = match visitor.change(id, reference, key(said), Some(Value::Object(body))).await {
         Ok(answer) => match edited {
             Some(reference) => return Ok(to(&format!("{}?done=edit", href(&[listings::WEBHOOKS.part, reference])))),
-            None => return Ok(shown_secret(visitor, &answer.json()?)),
+            None => return Ok(shown_secret(visitor, &answer.json()?.into())),
         },
         Err(problem) => problem,
     };
@@ -135,26 +142,25 @@ pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &For
 }
 
 /// Renders the page of a new secret, which is shown only once.
-fn shown_secret(visitor: &SessionUser, answer: &Value) -> PageAnswer {
-    let body = crate::webhook_secret(answer);
+fn shown_secret(visitor: &SessionUser, answer: &JsonAnswer<RotatedSecretJson>) -> PageAnswer {
+    let body = crate::webhook_secret(answer.view());
     html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&visitor.quietly(), None))
 }
 
 pub(super) async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    match visitor.change(&RotateWebhookSecret::SPEC, reference, None, body).await {
-        Ok(rotated) => Ok(shown_secret(visitor, &rotated.json()?)),
+    match visitor.carry_out::<RotateWebhookSecret>(reference, None, body).await {
+        Ok(rotated) => Ok(shown_secret(visitor, &rotated)),
         Err(problem) => beside(visitor, reference, problem).await,
     }
 }
 
 pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    let attempt = visitor.change(&TestWebhookEndpoint::SPEC, reference, None, None).await?.json()?;
-    let at = JsonView::of(&attempt);
-    let (outcome, status, said) =
-        (at.at_path("outcome").to_text(), at.at_path("status").to_text(), at.at_path("excerpt").to_text());
-    let notice = if at.at_path("outcome").is("DELIVERED") {
+    let attempt = visitor.carry_out::<TestWebhookEndpoint>(reference, None, None).await?;
+    let at = attempt.view();
+    let (outcome, status, said) = (at.outcome().to_text(), at.status().to_text(), at.excerpt().to_text());
+    let notice = if at.outcome().is("DELIVERED") {
         Notice::Done(format!("Test delivered with status {status}."))
     } else {
         let told = [status, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
@@ -167,7 +173,7 @@ pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageA
 pub(super) async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let notification = field(said, "notification_ref").unwrap_or_default();
     let body = json!({"notification_refs": [notification], "only": "ALL"});
-    match visitor.change(&ReplayWebhookDeliveries::SPEC, reference, None, Some(body)).await {
+    match visitor.carry_out::<ReplayWebhookDeliveries>(reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done=send", href(&[listings::DELIVERIES.part, notification])))),
         Err(problem) => beside(visitor, reference, problem).await,
     }
