@@ -11,7 +11,13 @@ use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
 use crate::parts::{changes, day, facts, href, link, money, name, number, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
-use billing_api::json_view::JsonView;
+use billing_api::dto::contract_lines::ContractLineItemJson;
+use billing_api::dto::contract_view::{BillingCycleJson, ContractJson, ContractProductJson};
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::notifications::NotificationJson;
+use billing_api::dto::prices::{PriceJson, TierJson};
+use billing_api::dto::wire::ExactNumber;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Number of tiers that are visible without opening them.
 const TIERS_AT_ONCE: usize = 4;
@@ -20,15 +26,15 @@ const TIERS_AT_ONCE: usize = 4;
 #[derive(Clone, Debug)]
 pub struct ContractAnswers {
     /// The contract.
-    pub contract: Value,
+    pub contract: JsonAnswer<ContractJson>,
     /// The current document.
-    pub current: Value,
+    pub current: JsonAnswer<Vec<DocumentJson>>,
     /// The next document.
-    pub next: Value,
+    pub next: JsonAnswer<Vec<DocumentJson>>,
     /// The latest documents.
     pub documents: Value,
     /// The notifications about the contract.
-    pub notifications: Value,
+    pub notifications: JsonAnswer<Vec<NotificationJson>>,
     /// Today's date.
     pub today: String,
     /// Whether the visitor may change the contract.
@@ -40,40 +46,40 @@ pub struct ContractAnswers {
 impl ContractAnswers {
     /// Returns whether the contract can be changed by the small forms.
     fn is_open(&self) -> bool {
-        let state = JsonView::of(&self.contract).at_path("state");
+        let state = self.contract.view().state();
         self.may_change && ["PENDING", "ACTIVE"].iter().any(|open| state.is(open))
     }
 }
 
 /// Renders the page of a contract.
 pub fn contract(answers: &ContractAnswers) -> Markup {
-    let at = JsonView::of(&answers.contract);
-    let (customer_ref, customer_name) = (at.at_path("customer_ref").to_text(), at.at_path("customer_name").to_text());
+    let at = answers.contract.view();
+    let (customer_ref, customer_name) = (at.customer_ref().to_text(), at.customer_name().to_text());
     let customer = if customer_name.is_empty() { &customer_ref } else { &customer_name };
-    let reference = at.at_path("contract_ref").to_text();
+    let reference = at.contract_ref().to_text();
     let all = |part: &str| format!("{}?contract_ref={}", href(&[part]), encoded(&reference));
     html! {
-        h1 { "Contract " (at.at_path("contract_number").to_text()) " " (state(at.at_path("state"))) }
+        h1 { "Contract " (at.contract_number().to_text()) " " (state(at.state())) }
         (actions(at, &reference, answers))
         (facts(&[
             ("Customer", link(Some(href(&["customers", &customer_ref])), customer)),
-            ("Last day", day(at.at_path("effective_end_date"))),
-            ("Purchase order", html! { (name(at.at_path("po_number"))) }),
-            ("Version", html! { (at.at_path("version").to_text()) }),
+            ("Last day", day(at.effective_end_date())),
+            ("Purchase order", html! { (name(at.po_number())) }),
+            ("Version", html! { (at.version().to_text()) }),
         ]))
-        @for one in at.at_path("products").elements() {
-            (section(&name(one.at_path("product_name")), &product(one, &reference, answers)))
+        @for one in at.products().items() {
+            (section(&name(one.product_name()), &product(one, &reference, answers)))
         }
-        (section("Current documents", &invoices(JsonView::of(&answers.current), "No current documents.")))
-        (section("Upcoming documents", &invoices(JsonView::of(&answers.next), "No upcoming documents.")))
+        (section("Current documents", &invoices(answers.current.view(), "No current documents.")))
+        (section("Upcoming documents", &invoices(answers.next.view(), "No upcoming documents.")))
         (section("Documents", &html! {
-            @if JsonView::of(&answers.documents).elements().next().is_some() {
+            @if JsonView::<Value>::of(&answers.documents).elements().next().is_some() {
                 (table("Documents", &DOCUMENTS.some(DOCUMENTS_OF), JsonView::of(&answers.documents)))
                 p { (link(Some(all("documents")), "All documents")) " · " (link(Some(all("usage")), "Usage")) " · " (link(Some(all("events")), "Usage events")) " · "
                     (changes("CONTRACT", &reference)) }
             } @else { p.muted { "No documents yet." } }
         }))
-        (notifications(JsonView::of(&answers.notifications)))
+        (notifications(answers.notifications.view()))
         details { summary { "Reference" } code { (reference) } }
     }
 }
@@ -88,13 +94,13 @@ fn task(reference: &str, what: &str, target: Option<&str>) -> String {
 }
 
 /// Renders the actions that the contract's state permits. Each action shows a preview first.
-fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
-    let is_in = |states: &[&str]| states.iter().any(|state| at.at_path("state").is(state));
+fn actions(at: JsonView<'_, ContractJson>, reference: &str, answers: &ContractAnswers) -> Markup {
+    let is_in = |states: &[&str]| states.iter().any(|state| at.state().is(state));
     let is_ended = is_in(&["CANCELLING", "CANCELLED"]);
     html! {
         div.actions {
             @if answers.is_open() {
-                @if at.at_path("products").elements().flat_map(|product| product.at_path("line_items").elements()).any(has_quantity) {
+                @if at.products().items().flat_map(|product| product.line_items().items()).any(has_quantity) {
                     a.button href=(task(reference, "seats", None)) { "Change seats" }
                 }
                 a.button href=(task(reference, "add", None)) { "Add product" }
@@ -111,16 +117,16 @@ fn actions(at: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Mark
     }
 }
 
-fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
+fn invoices(invoices: JsonView<'_, Vec<DocumentJson>>, none: &str) -> Markup {
     html! {
-        @if invoices.elements().next().is_none() { p.muted { (none) } }
+        @if invoices.items().next().is_none() { p.muted { (none) } }
         div.cards {
-            @for invoice in invoices.elements() {
-                @let reference = invoice.at_path("document_ref").to_text();
+            @for invoice in invoices.items() {
+                @let reference = invoice.document_ref().to_text();
                 div.card {
-                    h2 { (link((!reference.is_empty()).then(|| href(&["documents", &reference])), &title(invoice))) }
-                    p { (money(invoice.at_path("total"), &invoice.at_path("currency").to_text())) }
-                    p.muted { (day(invoice.at_path("period_start"))) " – " (day(invoice.at_path("period_end"))) }
+                    h2 { (link((!reference.is_empty()).then(|| href(&["documents", &reference])), &title(invoice.kind(), invoice.document_number()))) }
+                    p { (money(invoice.total(), &invoice.currency().to_text())) }
+                    p.muted { (day(invoice.period_start())) " – " (day(invoice.period_end())) }
                 }
             }
         }
@@ -128,26 +134,22 @@ fn invoices(invoices: JsonView<'_>, none: &str) -> Markup {
 }
 
 /// Renders a product with the terms in force today, the planned terms, and links to the forms that change them.
-fn product(newest: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> Markup {
-    let in_force = newest.named("in_force");
-    let current = if in_force.is_there() { in_force } else { newest };
-    let (currency, no) = (current.at_path("currency").to_text(), newest.at_path("product_no").to_text());
+fn product(newest: JsonView<'_, ContractProductJson>, reference: &str, answers: &ContractAnswers) -> Markup {
+    let in_force = newest.in_force();
+    let current = if in_force.is_there() { in_force.unboxed() } else { newest };
+    let (currency, no) = (current.currency().to_text(), newest.product_no().to_text());
     let can_change = answers.is_open() && !is_over(newest, &answers.today);
-    let others = JsonView::of(&answers.contract)
-        .at_path("products")
-        .elements()
-        .filter(|product| !is_over(*product, &answers.today))
-        .count();
+    let others = answers.contract.view().products().items().filter(|product| !is_over(*product, &answers.today)).count();
     let change = |what: &str, label: &str| html! { a href=(task(reference, what, Some(&no))) { (label) } };
     html! {
         (facts(&[
-            ("Term", html! { (day(current.at_path("billing_start_date"))) " – " (day(newest.at_path("billing_end_date"))) }),
-            ("Billing", html! { (cycle(current.at_path("billing_cycle"))) ", " (payment_time(&current.at_path("payment_time").to_text())) }),
-            ("Discount", percent(current.at_path("discount"))),
-            ("Minimum fee per period", money(current.at_path("minimum_fee"), &currency)),
+            ("Term", html! { (day(current.billing_start_date())) " – " (day(newest.billing_end_date())) }),
+            ("Billing", html! { (cycle(current.billing_cycle())) ", " (payment_time(&current.payment_time().to_text())) }),
+            ("Discount", percent(current.discount())),
+            ("Minimum fee per period", money(current.minimum_fee(), &currency)),
             ("Pricing", link(
-                Some(href(&["pricings", &current.at_path("product_pricing_ref").to_text()])),
-                &current.at_path("product_name").to_text(),
+                Some(href(&["pricings", &current.product_pricing_ref().to_text()])),
+                &current.product_name().to_text(),
             )),
         ]))
         @if can_change {
@@ -159,25 +161,25 @@ fn product(newest: JsonView<'_>, reference: &str, answers: &ContractAnswers) -> 
         }
         (line_items(current, &currency, &answers.today, can_change.then_some((reference, no.as_str()))))
         (planned(current, newest, &currency))
-        details { summary { "All fields" } (fields(newest)) }
+        details { summary { "All fields" } (fields(newest.any())) }
     }
 }
 
 /// Returns whether the last day of a product is over.
-fn is_over(product: JsonView<'_>, today: &str) -> bool {
-    product.at_path("billing_end_date").to_text().as_str() < today
+fn is_over(product: JsonView<'_, ContractProductJson>, today: &str) -> bool {
+    product.billing_end_date().to_text().as_str() < today
 }
 
 /// Renders the line items with their prices and quantities. `change` has the references of the contract and the product if the
 /// line items can change.
-fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option<(&str, &str)>) -> Markup {
+fn line_items(product: JsonView<'_, ContractProductJson>, currency: &str, today: &str, change: Option<(&str, &str)>) -> Markup {
     // The quantity of a product that has not begun is the quantity of its first day.
-    let first = product.at_path("billing_start_date").to_text();
+    let first = product.billing_start_date().to_text();
     let date = if first.as_str() > today { first.as_str() } else { today };
-    let link_to = |what: &str, label: &str, item: JsonView<'_>| {
+    let link_to = |what: &str, label: &str, item: JsonView<'_, ContractLineItemJson>| {
         html! {
             @if let Some((reference, no)) = change {
-                a href=(task(reference, what, Some(&format!("{no}/{}", item.at_path("line_item_id").to_text())))) { (label) }
+                a href=(task(reference, what, Some(&format!("{no}/{}", item.line_item_id().to_text())))) { (label) }
             }
         }
     };
@@ -186,10 +188,10 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
             table {
                 thead { tr { th scope="col" { "Line item" } th scope="col" { "Price" } th scope="col" { "Quantity" } } }
                 tbody {
-                    @for item in product.at_path("line_items").elements() {
+                    @for item in product.line_items().items() {
                         tr {
-                            th scope="row" { (name(item.at_path("name"))) }
-                            td { (price(item.at_path("price"), currency)) div.links { (link_to("price", "Change price", item)) } }
+                            th scope="row" { (name(item.name())) }
+                            td { (price(item.price(), currency)) div.links { (link_to("price", "Change price", item)) } }
                             td {
                                 @if is_fixed(item) {
                                     (quantities(item, date))
@@ -205,54 +207,54 @@ fn line_items(product: JsonView<'_>, currency: &str, today: &str, change: Option
 }
 
 /// Returns whether a line item of a contract has an agreed quantity. Other line items are priced by usage.
-pub fn is_fixed(item: JsonView<'_>) -> bool {
-    !item.named("included_quantity").is_there()
+pub fn is_fixed(item: JsonView<'_, ContractLineItemJson>) -> bool {
+    !item.included_quantity().is_there()
 }
 
 /// Returns whether a line item of a contract is billed by a quantity: a fee with one flat amount and no agreed quantity is not.
-pub fn has_quantity(item: JsonView<'_>) -> bool {
-    is_fixed(item) && (item.named("quantities").elements().next().is_some() || !item.at_path("price.model").is("FLAT"))
+pub fn has_quantity(item: JsonView<'_, ContractLineItemJson>) -> bool {
+    is_fixed(item) && (item.quantities().items().next().is_some() || !item.price().model().is("FLAT"))
 }
 
 /// Returns the agreed quantity of a fixed line item on a day. Without an agreed quantity, it is 1.
-pub fn quantity_on(item: JsonView<'_>, date: &str) -> String {
-    let begun = item.named("quantities").elements().filter(|step| step.at_path("from").to_text().as_str() <= date);
-    begun.last().map_or_else(|| "1".to_owned(), |step| step.at_path("quantity").to_text())
+pub fn quantity_on(item: JsonView<'_, ContractLineItemJson>, date: &str) -> String {
+    let begun = item.quantities().items().filter(|step| step.from().to_text().as_str() <= date);
+    begun.last().map_or_else(|| "1".to_owned(), |step| step.quantity().to_text())
 }
 
 /// Renders the quantity on a day and the later quantities.
-fn quantities(item: JsonView<'_>, date: &str) -> Markup {
-    let later = item.named("quantities").elements().filter(|step| step.at_path("from").to_text().as_str() > date);
+fn quantities(item: JsonView<'_, ContractLineItemJson>, date: &str) -> Markup {
+    let later = item.quantities().items().filter(|step| step.from().to_text().as_str() > date);
     html! {
         (number(JsonView::<Value>::of(&Value::from(quantity_on(item, date)))))
-        @for step in later { div.muted { (number(step.at_path("quantity"))) " from " (day(step.at_path("from"))) } }
+        @for step in later { div.muted { (number(step.quantity())) " from " (day(step.from())) } }
     }
 }
 
 /// Renders the terms of a line item that is priced by usage.
-fn usage_terms(item: JsonView<'_>, currency: &str) -> Markup {
+fn usage_terms(item: JsonView<'_, ContractLineItemJson>, currency: &str) -> Markup {
     html! {
         "By usage"
-        @if item.named("included_quantity").is_amount() { div.muted { "Included: " (number(item.named("included_quantity"))) } }
-        @if item.named("prepaid_quantity").is_there() { div.muted { "Prepaid: " (number(item.named("prepaid_quantity"))) } }
-        @if item.named("minimum_amount").is_there() { div.muted { "At least " (money(item.named("minimum_amount"), currency)) } }
-        @if item.named("maximum_amount").is_there() { div.muted { "At most " (money(item.named("maximum_amount"), currency)) } }
+        @if item.included_quantity().is_amount() { div.muted { "Included: " (number(item.included_quantity())) } }
+        @if item.prepaid_quantity().is_there() { div.muted { "Prepaid: " (number(item.prepaid_quantity())) } }
+        @if item.minimum_amount().is_there() { div.muted { "At least " (money(item.minimum_amount(), currency)) } }
+        @if item.maximum_amount().is_there() { div.muted { "At most " (money(item.maximum_amount(), currency)) } }
     }
 }
 
 /// Renders a price in words.
-pub fn price(price: JsonView<'_>, currency: &str) -> Markup {
-    let amount = |field: &str| money(price.named(field), currency);
-    let tiers: Vec<JsonView<'_>> = price.named("tiers").elements().collect();
-    let is_volume = price.at_path("model").is("VOLUME");
+pub fn price(price: JsonView<'_, PriceJson>, currency: &str) -> Markup {
+    let amount = |amount: JsonView<'_, ExactNumber>| money(amount, currency);
+    let tiers: Vec<JsonView<'_, TierJson>> = price.tiers().items().collect();
+    let is_volume = price.model().is("VOLUME");
     html! {
-        @match price.at_path("model").to_text().as_str() {
-            "FLAT" => { (amount("amount")) " each per period" },
-            "PER_UNIT" => { (amount("unit_price")) " per unit" },
-            "PACKAGE" => { (amount("package_price")) " per " (number(price.named("package_size"))) " units" },
+        @match price.model().to_text().as_str() {
+            "FLAT" => { (amount(price.amount())) " each per period" },
+            "PER_UNIT" => { (amount(price.unit_price())) " per unit" },
+            "PACKAGE" => { (amount(price.package_price())) " per " (number(price.package_size())) " units" },
             "PERCENTAGE" => {
-                (percent(price.named("rate"))) " of the amount"
-                @if price.named("fixed_amount").is_amount() { ", and " (amount("fixed_amount")) " per event" }
+                (percent(price.rate())) " of the amount"
+                @if price.fixed_amount().is_amount() { ", and " (amount(price.fixed_amount())) " per event" }
             },
             _ => details.tiers open[tiers.len() <= TIERS_AT_ONCE] {
                 summary { @if is_volume { "By total quantity" } @else { "Per unit of each tier" } }
@@ -262,21 +264,21 @@ pub fn price(price: JsonView<'_>, currency: &str) -> Markup {
     }
 }
 
-fn tier_price(tier: JsonView<'_>, currency: &str) -> Markup {
+fn tier_price(tier: JsonView<'_, TierJson>, currency: &str) -> Markup {
     html! {
-        @if tier.at_path("up_to").is_there() { "Up to " (number(tier.at_path("up_to"))) } @else { "Above" }
-        ": " (money(tier.at_path("unit_price"), currency))
-        @if tier.at_path("flat_amount").is_amount() { " and " (money(tier.at_path("flat_amount"), currency)) }
+        @if tier.up_to().is_there() { "Up to " (number(tier.up_to())) } @else { "Above" }
+        ": " (money(tier.unit_price(), currency))
+        @if tier.flat_amount().is_amount() { " and " (money(tier.flat_amount(), currency)) }
     }
 }
 
-fn percent(rate: JsonView<'_>) -> Markup {
+fn percent(rate: JsonView<'_, ExactNumber>) -> Markup {
     html! { @if rate.is_there() { (number(rate)) " %" } @else { "none" } }
 }
 
 /// Describes a billing interval.
-fn cycle(cycle: JsonView<'_>) -> String {
-    let (unit, count) = (cycle.at_path("unit").to_text(), cycle.at_path("cycle").to_text());
+fn cycle(cycle: JsonView<'_, BillingCycleJson>) -> String {
+    let (unit, count) = (cycle.unit().to_text(), cycle.cycle().to_text());
     let each = match unit.as_str() {
         "MONTHLY" => "month",
         "QUARTERLY" => "quarter",
@@ -297,30 +299,30 @@ fn payment_time(word: &str) -> String {
 }
 
 /// Renders the differences between the terms in force and the planned terms.
-fn planned(current: JsonView<'_>, newest: JsonView<'_>, currency: &str) -> Markup {
-    let from = newest.named("effective_from");
-    if !newest.named("in_force").is_there() || !from.is_there() {
+fn planned(current: JsonView<'_, ContractProductJson>, newest: JsonView<'_, ContractProductJson>, currency: &str) -> Markup {
+    let from = newest.effective_from();
+    if !newest.in_force().is_there() || !from.is_there() {
         return html! {};
     }
-    let price_of = |product: JsonView<'_>, id: &str| {
-        let found = product.at_path("line_items").elements().find(|item| item.at_path("line_item_id").is(id));
-        found.map_or_else(|| html! { "–" }, |item| price(item.at_path("price"), currency))
+    let price_of = |product: JsonView<'_, ContractProductJson>, id: &str| {
+        let found = product.line_items().items().find(|item| item.line_item_id().is(id));
+        found.map_or_else(|| html! { "–" }, |item| price(item.price(), currency))
     };
-    let is_new = |id: &str| newest.at_path("line_items").elements().any(|item| item.at_path("line_item_id").is(id));
+    let is_new = |id: &str| newest.line_items().items().any(|item| item.line_item_id().is(id));
     let mut differences: Vec<(String, Markup, Markup)> = Vec::new();
-    if current.at_path("discount").json() != newest.at_path("discount").json() {
-        differences.push(("Discount".to_owned(), percent(current.at_path("discount")), percent(newest.at_path("discount"))));
+    if current.discount().json() != newest.discount().json() {
+        differences.push(("Discount".to_owned(), percent(current.discount()), percent(newest.discount())));
     }
-    if current.at_path("minimum_fee").json() != newest.at_path("minimum_fee").json() {
-        let fee = |product: JsonView<'_>| money(product.at_path("minimum_fee"), currency);
+    if current.minimum_fee().json() != newest.minimum_fee().json() {
+        let fee = |product: JsonView<'_, ContractProductJson>| money(product.minimum_fee(), currency);
         differences.push(("Minimum fee per period".to_owned(), fee(current), fee(newest)));
     }
-    let gone = current.at_path("line_items").elements().filter(|item| !is_new(&item.at_path("line_item_id").to_text()));
-    for item in newest.at_path("line_items").elements().chain(gone) {
-        let id = item.at_path("line_item_id").to_text();
+    let gone = current.line_items().items().filter(|item| !is_new(&item.line_item_id().to_text()));
+    for item in newest.line_items().items().chain(gone) {
+        let id = item.line_item_id().to_text();
         let (before, after) = (price_of(current, &id), price_of(newest, &id));
         if before.0 != after.0 {
-            differences.push((item.at_path("name").to_text(), before, after));
+            differences.push((item.name().to_text(), before, after));
         }
     }
     html! {
@@ -356,11 +358,12 @@ mod tests {
         }
         ContractAnswers {
             contract: json!({"contract_ref": "c", "contract_number": "C-7", "state": state, "version": 3, "products": [product],
-                "customer_ref": "acme", "customer_name": "Acme & Co"}),
-            current: json!([]),
-            next: json!([]),
+                "customer_ref": "acme", "customer_name": "Acme & Co"})
+            .into(),
+            current: json!([]).into(),
+            next: json!([]).into(),
             documents: json!([]),
-            notifications: json!([]),
+            notifications: json!([]).into(),
             today: "2026-03-15".to_owned(),
             may_change: true,
             may_charge: false,

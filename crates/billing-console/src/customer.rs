@@ -7,7 +7,11 @@ use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
 use crate::parts::{changes, day, grouped, href, money, name, query, section, words};
 use crate::thing::fields;
-use billing_api::json_view::JsonView;
+use billing_api::dto::customers::CustomerJson;
+use billing_api::dto::e_invoices::MissingTermJson;
+use billing_api::dto::money::{BalanceJson, StatementEntryJson, StatementJson};
+use billing_api::dto::wire::ExactNumber;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Maximum number of entries on the page of a statement, which keeps the page below 100 KB. The files have all entries.
 const MAX_ENTRIES: usize = 120;
@@ -16,9 +20,9 @@ const MAX_ENTRIES: usize = 120;
 #[derive(Clone, Debug)]
 pub struct CustomerAnswers {
     /// The customer.
-    pub customer: Value,
+    pub customer: JsonAnswer<CustomerJson>,
     /// Balances by entity and currency.
-    pub balance: Value,
+    pub balance: JsonAnswer<Vec<BalanceJson>>,
     /// Some of the customer's contracts.
     pub contracts: Value,
     /// The latest documents.
@@ -28,7 +32,7 @@ pub struct CustomerAnswers {
     /// Rendered recent usage.
     pub usage: Markup,
     /// The terms that e-invoices would lack; null if the check is not possible.
-    pub e_invoice: Value,
+    pub e_invoice: JsonAnswer<Vec<MissingTermJson>>,
     /// Whether the visitor may edit the customer.
     pub may_edit: bool,
     /// Whether the visitor may create contracts.
@@ -38,17 +42,17 @@ pub struct CustomerAnswers {
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract } = answers;
-    let at = JsonView::of(customer);
-    let reference = at.at_path("customer_ref").to_text();
+    let at = customer.view();
+    let reference = at.customer_ref().to_text();
     let of_customer = query(&[("customer_ref", &reference)]);
     html! {
-        h1 { (name(at.at_path("name"))) }
+        h1 { (name(at.profile().name())) }
         div.actions {
             @if *may_contract { a.button href={ (href(&["new", "contracts"])) "?" (of_customer) } { "New contract" } }
             a.button.plain href=(statement_page(&reference)) { "Statement" }
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
-        (section("Balance", &balances(JsonView::of(balance))))
+        (section("Balance", &balances(balance.view())))
         (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
         (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
         (some_of(&PAYMENTS, PAYMENTS_OF, JsonView::of(payments), &of_customer))
@@ -59,8 +63,8 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
                 a href={ (href(&["events"])) "?" (of_customer) } { "Usage events" }
             }
         }))
-        @if e_invoice.is_array() { (section("E-invoices", &missing_terms(JsonView::of(e_invoice)))) }
-        (section("Details", &html! { (fields(at)) p { (changes("CUSTOMER", &reference)) } }))
+        @if e_invoice.view().is_there() { (section("E-invoices", &missing_terms(e_invoice.view()))) }
+        (section("Details", &html! { (fields(at.any())) p { (changes("CUSTOMER", &reference)) } }))
     }
 }
 
@@ -79,30 +83,30 @@ fn some_of(listing: &Listing, columns: &[&str], elements: JsonView<'_>, of_custo
 }
 
 /// Renders the terms that e-invoices for the customer would lack.
-fn missing_terms(missing: JsonView<'_>) -> Markup {
+fn missing_terms(missing: JsonView<'_, Vec<MissingTermJson>>) -> Markup {
     html! {
-        @if missing.elements().next().is_none() {
+        @if missing.items().next().is_none() {
             p { "Ready: the data of the customer and the entity suffices for e-invoices." }
         } @else {
             p { "Documents would lack these terms, unless their contract states them:" }
-            ul { @for term in missing.elements() {
-                li { code { (term.at_path("pointer").to_text()) } " " span.muted { (name(term.at_path("detail"))) } }
+            ul { @for term in missing.items() {
+                li { code { (term.pointer().to_text()) } " " span.muted { (name(term.detail())) } }
             } }
         }
     }
 }
 
-fn balances(balance: JsonView<'_>) -> Markup {
+fn balances(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
     html! {
-        @if balance.elements().next().is_none() { p.muted { "No issued documents yet." } }
+        @if balance.items().next().is_none() { p.muted { "No issued documents yet." } }
         div.cards {
-            @for account in balance.elements() {
-                @let currency = account.at_path("currency").to_text();
+            @for account in balance.items() {
+                @let currency = account.currency().to_text();
                 div.card {
                     h3 { "Amount due" }
-                    p { (money(account.at_path("due"), &currency)) }
-                    p.muted { "Overdue: " (money(account.at_path("overdue"), &currency)) }
-                    p.muted { "Unapplied: " (money(account.at_path("unapplied"), &currency)) }
+                    p { (money(account.due(), &currency)) }
+                    p.muted { "Overdue: " (money(account.overdue(), &currency)) }
+                    p.muted { "Unapplied: " (money(account.unapplied(), &currency)) }
                 }
             }
         }
@@ -118,9 +122,9 @@ fn statement_page(reference: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct StatementAnswers {
     /// The customer.
-    pub customer: Value,
+    pub customer: JsonAnswer<CustomerJson>,
     /// Statements by entity and currency.
-    pub accounts: Value,
+    pub accounts: JsonAnswer<Vec<StatementJson>>,
     /// First and last day.
     pub days: (String, String),
     /// URLs of the statement as files, each with its label.
@@ -129,31 +133,31 @@ pub struct StatementAnswers {
 
 /// Renders the account statement of a customer.
 pub fn statement(answers: &StatementAnswers) -> Markup {
-    let (customer, accounts) = (JsonView::of(&answers.customer), JsonView::of(&answers.accounts));
+    let (customer, accounts) = (answers.customer.view(), answers.accounts.view());
     let day_field = |label: &str, name: &str, value: &str| {
         html! { label { (label) input type="date" name=(name) value=(value) required; } }
     };
     html! {
-        h1 { "Statement for " (name(customer.at_path("name"))) }
-        form.filters method="get" action=(statement_page(&customer.at_path("customer_ref").to_text())) {
+        h1 { "Statement for " (name(customer.profile().name())) }
+        form.filters method="get" action=(statement_page(&customer.customer_ref().to_text())) {
             (day_field("First day", "from", &answers.days.0))
             (day_field("Last day", "to", &answers.days.1))
             button { "Show" }
         }
         p.links { @for (label, address) in &answers.files { a href=(address) { (label) } } }
-        @if accounts.elements().next().is_none() { p.muted { "No issued documents or payments." } }
-        @let most = (MAX_ENTRIES / accounts.elements().count().max(1)).max(1);
-        @for account in accounts.elements() { (entries(account, most)) }
+        @if accounts.items().next().is_none() { p.muted { "No issued documents or payments." } }
+        @let most = (MAX_ENTRIES / accounts.items().count().max(1)).max(1);
+        @for account in accounts.items() { (entries(account, most)) }
     }
 }
 
 /// Renders the last entries of an account's statement, with the balance before the first entry and after the last.
-fn entries(account: JsonView<'_>, most: usize) -> Markup {
-    let (currency, entity) = (account.at_path("currency").to_text(), account.at_path("entity_ref").to_text());
-    let all: Vec<JsonView<'_>> = account.at_path("entries").elements().collect();
+fn entries(account: JsonView<'_, StatementJson>, most: usize) -> Markup {
+    let (currency, entity) = (account.currency().to_text(), account.entity_ref().to_text());
+    let all: Vec<JsonView<'_, StatementEntryJson>> = account.entries().items().collect();
     let omitted = all.len().saturating_sub(most);
     let name = format!("{currency}, entity {entity}");
-    let balance = |label: &str, amount: JsonView<'_>| {
+    let balance = |label: &str, amount: JsonView<'_, ExactNumber>| {
         html! { tr { th scope="row" colspan="4" { (label) } td.amount { (money(amount, &currency)) } } }
     };
     section(
@@ -172,16 +176,16 @@ fn entries(account: JsonView<'_>, most: usize) -> Markup {
                         th.amount scope="col" { "Balance" }
                     } }
                     tbody {
-                        (balance("Opening balance", account.at_path("opening_balance")))
+                        (balance("Opening balance", account.opening_balance()))
                         @for entry in all.iter().skip(omitted) { tr {
-                            td { (day(entry.at_path("date"))) }
-                            td { (words(&entry.at_path("kind").to_text())) }
-                            @let document = href(&["documents", &entry.at_path("document_ref").to_text()]);
-                            td { a href=(document) { (entry.at_path("document_number").to_text()) } }
-                            td.amount { (money(entry.at_path("amount"), &currency)) }
-                            td.amount { (money(entry.at_path("balance"), &currency)) }
+                            td { (day(entry.date())) }
+                            td { (words(&entry.kind().to_text())) }
+                            @let document = href(&["documents", &entry.document_ref().to_text()]);
+                            td { a href=(document) { (entry.document_number().to_text()) } }
+                            td.amount { (money(entry.amount(), &currency)) }
+                            td.amount { (money(entry.balance(), &currency)) }
                         } }
-                        (balance("Closing balance", account.at_path("closing_balance")))
+                        (balance("Closing balance", account.closing_balance()))
                     }
                 }
             }
@@ -197,13 +201,13 @@ mod tests {
 
     fn answers() -> CustomerAnswers {
         CustomerAnswers {
-            customer: json!({"customer_ref": "a/b", "name": "Acme <b>"}),
-            balance: json!([]),
+            customer: json!({"customer_ref": "a/b", "name": "Acme <b>"}).into(),
+            balance: json!([]).into(),
             contracts: json!([]),
             documents: json!([]),
             payments: json!([]),
             usage: html! {},
-            e_invoice: Value::Null,
+            e_invoice: Value::Null.into(),
             may_edit: true,
             may_contract: true,
         }
@@ -241,10 +245,11 @@ mod tests {
         let of = |count: usize| {
             let entries: Vec<Value> = (1..=count).map(entry).collect();
             statement(&StatementAnswers {
-                customer: json!({"customer_ref": "acme", "name": "Acme"}),
+                customer: json!({"customer_ref": "acme", "name": "Acme"}).into(),
                 accounts: json!([{
                     "entity_ref": "seller", "currency": "EUR", "opening_balance": 7000, "entries": entries, "closing_balance": -5,
-                }]),
+                }])
+                .into(),
                 days: ("2026-11-01".to_owned(), "2026-11-30".to_owned()),
                 files: vec![("PDF", "/api/x?format=pdf".to_owned()), ("CSV", "/api/x?format=csv".to_owned())],
             })

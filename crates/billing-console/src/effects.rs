@@ -1,11 +1,14 @@
 //! The preview of a change's effects on documents: the amounts before and after the change in one table, with totals.
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::document::{lines, title, totals};
 use crate::parts::{day, href, link, name, number, words};
-use billing_api::json_view::JsonView;
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::effects::{DocumentChangeJson, EffectsJson, FigureChangeJson};
+use billing_api::dto::values::DateText;
+use billing_api::dto::warnings::WarningJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub struct Preview {
     /// Additional description, for effects beyond documents.
     pub tells: &'static str,
     /// Effects according to the API.
-    pub effects: Value,
+    pub effects: JsonAnswer<EffectsJson>,
     /// Whether the visitor accepted the warnings.
     pub is_accepted: bool,
     /// Target of the form.
@@ -47,34 +50,30 @@ const EFFECTS: &[(&str, &str)] = &[
     ("PLANNED", "Upcoming document"),
     ("REMOVED", "Would no longer be billed"),
 ];
-/// Lists of whole documents after the change.
-const LISTS: &[&str] = &["issued", "voided", "opened", "recomputed", "settled", "planned"];
-/// Compared figures and their headings.
-const FIGURES: &[(&str, &str)] = &[("billed", "Billed amounts"), ("outstanding", "Outstanding amounts")];
 /// Maximum number of rows for a figure in a currency.
 const MAX_ROWS: usize = 50;
 /// Maximum number of documents that are shown with all lines.
 const MAX_WHOLE: usize = 5;
 
 /// Returns whether the change affects any document.
-pub fn is_seen(effects: &Value) -> bool {
-    JsonView::of(effects).at_path("changes").elements().next().is_some()
+pub fn is_seen(effects: JsonView<'_, EffectsJson>) -> bool {
+    !effects.changes().is_empty()
 }
 
 /// Renders the preview page.
 pub fn preview(preview: &Preview) -> Markup {
-    let effects = JsonView::of(&preview.effects);
+    let effects = preview.effects.view();
     html! {
         h1 { (preview.title) }
         @if !preview.tells.is_empty() { p { (preview.tells) } }
         p.muted { "Preview. Nothing is saved yet." }
-        @if is_seen(&preview.effects) {
+        @if is_seen(effects) {
             (amount_changes(effects))
             (whole_documents(effects))
         } @else { p { "No documents would change." } }
         form.actions method="post" action=(preview.action) {
             @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
-            (warnings(effects, preview.is_accepted))
+            (warnings(effects.warnings(), preview.is_accepted))
             button name=(CONFIRMED) value="yes" { (preview.button) }
             @if preview.has_form { button.plain name=(AGAIN) value="yes" { "Edit" } }
             a href=(preview.back) { "Cancel" }
@@ -83,13 +82,12 @@ pub fn preview(preview: &Preview) -> Markup {
 }
 
 /// Renders the possible mistakes in a change as a question, which a form asks before it carries out the change.
-pub(crate) fn warnings(effects: JsonView<'_>, is_accepted: bool) -> Markup {
-    let warnings: Vec<JsonView<'_>> = effects.named("warnings").elements().collect();
+pub(crate) fn warnings(warnings: JsonView<'_, Vec<WarningJson>>, is_accepted: bool) -> Markup {
     html! {
-        @for warning in &warnings {
-            @let contract = warning.named("contract_ref");
+        @for warning in warnings.items() {
+            @let contract = warning.contract_ref();
             p.notice.refused role="alert" {
-                "Possible mistake: " (name(warning.at_path("detail"))) ". "
+                "Possible mistake: " (name(warning.detail())) ". "
                 @if contract.is_there() { a href=(href(&["contracts", &contract.to_text()])) { "Show contract" } }
             }
         }
@@ -103,7 +101,7 @@ pub(crate) fn warnings(effects: JsonView<'_>, is_accepted: bool) -> Markup {
 }
 
 /// Renders the amounts of all documents before and after the change, with totals by currency.
-pub(crate) fn amount_changes(effects: JsonView<'_>) -> Markup {
+pub(crate) fn amount_changes(effects: JsonView<'_, EffectsJson>) -> Markup {
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Amounts before and after the change" {
             table.changes {
@@ -113,24 +111,44 @@ pub(crate) fn amount_changes(effects: JsonView<'_>) -> Markup {
                     th.amount scope="col" { "New" }
                     th.amount scope="col" { "Difference" }
                 } }
-                @for (figure, heading) in FIGURES {
-                    @for totals in effects.at_path("totals").elements() { (group(effects, figure, heading, totals)) }
+                @for totals in effects.totals().items() { (group(effects, &totals.currency().to_text(), &BILLED, totals.billed())) }
+                @for totals in effects.totals().items() {
+                    (group(effects, &totals.currency().to_text(), &OUTSTANDING, totals.outstanding()))
                 }
             }
         }
     }
 }
 
+/// A figure that a preview compares.
+struct ComparedFigure {
+    heading: &'static str,
+    of: for<'v> fn(JsonView<'v, DocumentChangeJson>) -> JsonView<'v, FigureChangeJson>,
+    /// Whether settling a document concerns the figure.
+    is_of_settlement: bool,
+}
+
+const BILLED: ComparedFigure =
+    ComparedFigure { heading: "Billed amounts", of: |change| change.billed(), is_of_settlement: false };
+const OUTSTANDING: ComparedFigure =
+    ComparedFigure { heading: "Outstanding amounts", of: |change| change.outstanding(), is_of_settlement: true };
+
 /// Renders a figure of all documents in a currency. Omits a figure that the change does not concern.
-fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_>) -> Markup {
-    let currency = totals.at_path("currency").to_text();
-    let has_figure =
-        |change: &JsonView<'_>| ["before", "after"].iter().any(|side| change.at_path(figure).at_path(side).is_there());
-    let of_currency = effects.at_path("changes").elements().filter(|change| change.at_path("currency").is(&currency));
-    let changes: Vec<JsonView<'_>> = of_currency.filter(has_figure).collect();
-    let is_concerned = |change: &JsonView<'_>| {
-        change.at_path(figure).at_path("difference").is_amount()
-            || change.at_path("effect").is("SETTLED") == (figure == "outstanding")
+fn group(
+    effects: JsonView<'_, EffectsJson>,
+    currency: &str,
+    figure: &ComparedFigure,
+    total: JsonView<'_, FigureChangeJson>,
+) -> Markup {
+    let ComparedFigure { heading, of, is_of_settlement } = figure;
+    let has_figure = |change: &JsonView<'_, DocumentChangeJson>| {
+        let figure = of(*change);
+        figure.before().is_there() || figure.after().is_there()
+    };
+    let of_currency = effects.changes().items().filter(|change| change.currency().is(currency));
+    let changes: Vec<JsonView<'_, DocumentChangeJson>> = of_currency.filter(has_figure).collect();
+    let is_concerned = |change: &JsonView<'_, DocumentChangeJson>| {
+        of(*change).difference().is_amount() || change.effect().is("SETTLED") == *is_of_settlement
     };
     let more = changes.len().saturating_sub(MAX_ROWS);
     html! {
@@ -138,39 +156,37 @@ fn group(effects: JsonView<'_>, figure: &str, heading: &str, totals: JsonView<'_
             tbody {
                 tr { th colspan="4" scope="rowgroup" { (heading) " in " (currency) } }
                 @for change in changes.iter().take(MAX_ROWS) {
-                    tr { th scope="row" { (document(effects, *change)) } (amounts(change.at_path(figure))) }
+                    tr { th scope="row" { (document(effects, *change)) } (amounts(of(*change))) }
                 }
                 @if more > 0 { tr { td colspan="4" { "Further documents, included in the total: " (more) } } }
-                tr.total { th scope="row" { "Total" } (amounts(totals.at_path(figure))) }
+                tr.total { th scope="row" { "Total" } (amounts(total)) }
             }
         }
     }
 }
 
 /// Renders a document with its effect and period.
-fn document(effects: JsonView<'_>, change: JsonView<'_>) -> Markup {
-    let reference = change.at_path("document_ref");
+fn document(effects: JsonView<'_, EffectsJson>, change: JsonView<'_, DocumentChangeJson>) -> Markup {
+    let reference = change.document_ref();
     // A document that does not exist yet has no page.
-    let exists = reference.is_there()
-        && effects.at_path("before").elements().any(|before| before.at_path("document_ref").json() == reference.json());
-    let customer = change.at_path("customer_ref");
-    let has_others = effects.at_path("changes").elements().any(|other| other.at_path("customer_ref").json() != customer.json());
+    let exists = reference.is_there() && effects.before().items().any(|before| before.document_ref().json() == reference.json());
+    let customer = change.customer_ref();
+    let has_others = effects.changes().items().any(|other| other.customer_ref().json() != customer.json());
     html! {
-        (link(exists.then(|| href(&["documents", &reference.to_text()])), &title(change)))
-        @if has_others { " " (name(change.at_path("customer_name"))) }
-        div.muted { (effect(change)) " · " (period(change)) }
+        (link(exists.then(|| href(&["documents", &reference.to_text()])), &title(change.kind(), change.document_number())))
+        @if has_others { " " (name(change.customer_name())) }
+        div.muted { (effect(change)) " · " (period(change.period_start(), change.period_end())) }
     }
 }
 
 /// Renders the first and the last day of a document's period.
-fn period(document: JsonView<'_>) -> Markup {
-    html! { (day(document.at_path("period_start"))) " – " (day(document.at_path("period_end"))) }
+fn period(first: JsonView<'_, DateText>, last: JsonView<'_, DateText>) -> Markup {
+    html! { (day(first)) " – " (day(last)) }
 }
 
 /// Describes the effect on a document. A new state is more specific than a change of the settlement.
-fn effect(change: JsonView<'_>) -> String {
-    let (code, before, after) =
-        (change.at_path("effect").to_text(), change.at_path("state_before").to_text(), change.at_path("state").to_text());
+fn effect(change: JsonView<'_, DocumentChangeJson>) -> String {
+    let (code, before, after) = (change.effect().to_text(), change.state_before().to_text(), change.state().to_text());
     if code == "SETTLED" && before != after {
         return format!("{} → {}", words(&before), words(&after));
     }
@@ -178,25 +194,27 @@ fn effect(change: JsonView<'_>) -> String {
 }
 
 /// Renders the cells of a figure before and after the change, and of the difference.
-fn amounts(figure: JsonView<'_>) -> Markup {
-    let difference = figure.at_path("difference");
+fn amounts(figure: JsonView<'_, FigureChangeJson>) -> Markup {
+    let difference = figure.difference();
     let is_increase = difference.is_amount() && !difference.to_text().starts_with('-');
     html! {
-        @for side in ["before", "after"] {
-            td.amount { @if figure.at_path(side).is_there() { (number(figure.at_path(side))) } @else { "–" } }
+        @for amount in [figure.before(), figure.after()] {
+            td.amount { @if amount.is_there() { (number(amount)) } @else { "–" } }
         }
         td.amount { @if is_increase { "+" } (number(difference)) }
     }
 }
 
 /// Renders the first documents with all lines, as they would be.
-pub(crate) fn whole_documents(effects: JsonView<'_>) -> Markup {
-    let documents: Vec<JsonView<'_>> = LISTS.iter().flat_map(|list| effects.at_path(list).elements()).collect();
+pub(crate) fn whole_documents(effects: JsonView<'_, EffectsJson>) -> Markup {
+    let lists =
+        [effects.issued(), effects.voided(), effects.opened(), effects.recomputed(), effects.settled(), effects.planned()];
+    let documents: Vec<JsonView<'_, DocumentJson>> = lists.into_iter().flat_map(JsonView::items).collect();
     let more = documents.len().saturating_sub(MAX_WHOLE);
     html! {
         @for document in documents.iter().take(MAX_WHOLE) {
             details {
-                summary { "All lines of " (title(*document)) ", " (period(*document)) }
+                summary { "All lines of " (title(document.kind(), document.document_number())) ", " (period(document.period_start(), document.period_end())) }
                 div.sheet { (lines(*document)) (totals(*document)) }
             }
         }
@@ -206,7 +224,7 @@ pub(crate) fn whole_documents(effects: JsonView<'_>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -214,7 +232,7 @@ mod tests {
         preview(&Preview {
             title: "Void".to_owned(),
             tells: "",
-            effects,
+            effects: effects.into(),
             is_accepted: false,
             action: "/console/do/void/d".to_owned(),
             button: "Void",
@@ -284,6 +302,6 @@ mod tests {
     #[test]
     fn what_touches_no_document_says_so() {
         let nothing = json!({"opened": [], "issued": [], "changes": []});
-        assert!(!is_seen(&nothing) && shown(nothing).contains("No documents would change."));
+        assert!(!is_seen(JsonView::of(&nothing)) && shown(nothing).contains("No documents would change."));
     }
 }

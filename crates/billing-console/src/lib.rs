@@ -8,6 +8,7 @@ mod account;
 mod assets;
 mod audit;
 mod bulk;
+mod calculations;
 mod chart;
 mod charts_time;
 mod contract;
@@ -42,7 +43,7 @@ mod wizard;
 
 pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, recovery_codes};
 pub use assets::{Asset, SCRIPT, STYLE};
-pub use billing_api::json_view::JsonView;
+pub use billing_api::json_view::{JsonAnswer, JsonView};
 pub use bulk::{BulkPage, BulkRow, Selection, bulk_preview, bulk_result};
 pub use contract::{ContractAnswers, contract, has_quantity, is_fixed, price, quantity_on};
 pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};

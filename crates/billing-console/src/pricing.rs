@@ -12,7 +12,10 @@ use crate::figure::{ONE, billionths, digits};
 use crate::list::table;
 use crate::listings::CONTRACTS;
 use crate::parts::{changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
-use billing_api::json_view::JsonView;
+use billing_api::dto::prices::TierJson;
+use billing_api::dto::pricings::{LineItemJson, PricingJson, PricingRateJson, RatedItemJson};
+use billing_api::dto::wire::ExactNumber;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// Maximum number of line items with a chart.
 const MAX_DRAWN: usize = 4;
@@ -33,13 +36,13 @@ const EXAMPLES: usize = 6;
 #[derive(Clone, Debug)]
 pub struct PricingAnswers {
     /// The pricing.
-    pub pricing: Value,
+    pub pricing: JsonAnswer<PricingJson>,
     /// The rated amounts of [`quantities`]; null if rating failed.
-    pub rates: Value,
+    pub rates: JsonAnswer<Vec<PricingRateJson>>,
     /// The requested quantity as entered.
     pub quantity: String,
     /// The amount for that quantity, or the error.
-    pub asked: Option<Result<Value, String>>,
+    pub asked: Option<Result<JsonAnswer<PricingRateJson>, String>>,
     /// Some of the contracts with this pricing.
     pub contracts: Value,
     /// Link to the edit form, if editing is possible.
@@ -65,9 +68,9 @@ pub struct PricePreview {
     /// One sentence about the effect.
     pub tells: &'static str,
     /// The pricing as a request.
-    pub pricing: Value,
+    pub pricing: JsonAnswer<PricingJson>,
     /// The rated amounts of [`quantities`].
-    pub rates: Value,
+    pub rates: JsonAnswer<Vec<PricingRateJson>>,
     /// Target of the form.
     pub action: String,
     /// Button label.
@@ -79,11 +82,11 @@ pub struct PricePreview {
 }
 
 /// Returns the line items with a chart. The pricing can be a request, in which fields can be missing.
-fn drawn(pricing: JsonView<'_>) -> impl Iterator<Item = JsonView<'_>> {
-    pricing.named("line_items").elements().filter(|item| item.named("kind").is("USAGE")).take(MAX_DRAWN)
+fn drawn(pricing: JsonView<'_, PricingJson>) -> impl Iterator<Item = JsonView<'_, LineItemJson>> {
+    pricing.line_items().items().filter(|item| item.kind().is("USAGE")).take(MAX_DRAWN)
 }
 
-fn exactly(at: JsonView<'_>) -> Option<i128> {
+fn exactly<T>(at: JsonView<'_, T>) -> Option<i128> {
     billionths(&at.to_text()).filter(|number| *number > 0)
 }
 
@@ -97,12 +100,12 @@ struct Shape {
     end: i128,
 }
 
-fn shape(item: JsonView<'_>, asked: Option<i128>) -> Shape {
-    let (price, included) = (item.named("price"), exactly(item.named("included_quantity")).unwrap_or_default());
-    let tiers = price.named("tiers").elements().filter_map(|tier| exactly(tier.named("up_to")));
+fn shape(item: JsonView<'_, LineItemJson>, asked: Option<i128>) -> Shape {
+    let (price, included) = (item.price(), exactly(item.included_quantity()).unwrap_or_default());
+    let tiers = price.tiers().items().filter_map(|tier| exactly(tier.up_to()));
     let mut bends: Vec<i128> = tiers.map(|bound| bound.saturating_add(included)).collect();
-    bends.extend(exactly(item.named("prepaid_quantity")).into_iter().chain((included > 0).then_some(included)));
-    let size = exactly(price.named("package_size"));
+    bends.extend(exactly(item.prepaid_quantity()).into_iter().chain((included > 0).then_some(included)));
+    let size = exactly(price.package_size());
     let bound = |size: i128, count: i128| size.saturating_mul(count).saturating_add(included);
     let last = bends.iter().copied().max();
     let usual = match (size, last) {
@@ -118,7 +121,7 @@ fn shape(item: JsonView<'_>, asked: Option<i128>) -> Shape {
 }
 
 /// Returns the quantities of a line item's chart. Bends come first, because the number of quantities is limited.
-fn along(item: JsonView<'_>, asked: Option<i128>) -> impl Iterator<Item = i128> {
+fn along(item: JsonView<'_, LineItemJson>, asked: Option<i128>) -> impl Iterator<Item = i128> {
     let Shape { bends, steps, end } = shape(item, asked);
     let just_after = (end / 1000).max(1);
     // Between the bounds of packages, the price is constant.
@@ -133,8 +136,8 @@ fn is_asked(quantity: &str) -> Option<i128> {
 }
 
 /// Returns the quantities to rate for the charts of a pricing's page; an empty list without charts.
-pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
-    let items: Vec<JsonView<'_>> = drawn(JsonView::of(pricing)).collect();
+pub fn quantities(pricing: JsonView<'_, PricingJson>, asked: &str) -> Vec<String> {
+    let items: Vec<JsonView<'_, LineItemJson>> = drawn(pricing).collect();
     let each = MAX_QUANTITIES / items.len().max(1);
     let mut all = BTreeSet::new();
     for item in items {
@@ -151,22 +154,22 @@ pub fn quantities(pricing: &Value, asked: &str) -> Vec<String> {
 
 /// Renders the page of a pricing.
 pub fn pricing(answers: &PricingAnswers) -> Markup {
-    let at = JsonView::of(&answers.pricing);
-    let (reference, currency) = (at.at_path("product_pricing_ref").to_text(), at.at_path("currency").to_text());
+    let at = answers.pricing.view();
+    let (reference, currency) = (at.product_pricing_ref().to_text(), at.currency().to_text());
     html! {
-        h1 { (name(at.at_path("name"))) }
+        h1 { (name(at.name())) }
         @if let Some(edit) = &answers.edit { p { a.button href=(edit) { "Edit" } } }
         (facts(&[
             ("Reference", html! { code { (reference) } }),
             ("Currency", html! { (currency) }),
-            ("Minimum fee", money(at.at_path("minimum_fee"), &currency)),
+            ("Minimum fee", money(at.minimum_fee(), &currency)),
         ]))
         @if drawn(at).next().is_some() { (calculator(answers, &reference)) }
-        @for item in at.at_path("line_items").elements() {
-            (section(&name(item.at_path("name")), &line_item(item, &currency, answers)))
+        @for item in at.line_items().items() {
+            (section(&name(item.name()), &line_item(item, &currency, answers)))
         }
         (section("Contracts with this pricing", &html! {
-            @if JsonView::of(&answers.contracts).elements().next().is_some() {
+            @if JsonView::<Value>::of(&answers.contracts).elements().next().is_some() {
                 (table(CONTRACTS.title, CONTRACTS.columns, JsonView::of(&answers.contracts)))
                 p { (link(Some(format!("{}?{}", href(&["contracts"]), query(&[("product_pricing_ref", &reference)]))), "All contracts")) }
             } @else { p.muted { "No contracts yet." } }
@@ -191,41 +194,41 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
             button { "Calculate price" }
         }
         @if let Some(Ok(rate)) = &answers.asked {
-            @for item in JsonView::of(rate).at_path("line_items").elements() {
+            @for item in rate.view().line_items().items() {
                 p role="status" {
-                    (name(item.at_path("name"))) ": at " (number(JsonView::of(rate).at_path("quantity"))) " → "
-                    strong { (money(item.at_path("amount"), &item.at_path("currency").to_text())) }
+                    (name(item.name())) ": at " (number(rate.view().quantity())) " → "
+                    strong { (money(item.amount(), &item.currency().to_text())) }
                 }
             }
         }
     }
 }
 
-fn line_item(item: JsonView<'_>, currency: &str, answers: &PricingAnswers) -> Markup {
-    let usage_product = item.at_path("usage_product_ref");
+fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &PricingAnswers) -> Markup {
+    let usage_product = item.usage_product_ref();
     let to_product = usage_product.is_there().then(|| href(&["usage-products", &usage_product.to_text()]));
     html! {
         (facts(&[
-            ("Line item", html! { code { (item.at_path("line_item_id").to_text()) } }),
-            ("Kind", html! { (words(&item.at_path("kind").to_text())) }),
-            ("Price model", html! { (words(&item.at_path("price.model").to_text())) }),
+            ("Line item", html! { code { (item.line_item_id().to_text()) } }),
+            ("Kind", html! { (words(&item.kind().to_text())) }),
+            ("Price model", html! { (words(&item.price().model().to_text())) }),
             ("Usage product", link(to_product, &usage_product.to_text())),
-            ("Recurrence", html! { (words(&item.at_path("recurrence").to_text())) }),
-            ("Amount", money(item.at_path("price").named("amount"), currency)),
-            ("Unit price", money(item.at_path("price").named("unit_price"), currency)),
-            ("Package size", number(item.at_path("price").named("package_size"))),
-            ("Package price", money(item.at_path("price").named("package_price"), currency)),
-            ("Percentage", number(item.at_path("price").named("rate"))),
-            ("Fee per event", money(item.at_path("price").named("fixed_amount"), currency)),
-            ("Included quantity", number(item.at_path("included_quantity"))),
-            ("Prepaid quantity", number(item.at_path("prepaid_quantity"))),
-            ("Minimum amount", money(item.at_path("minimum_amount"), currency)),
-            ("Maximum amount", money(item.at_path("maximum_amount"), currency)),
+            ("Recurrence", html! { (words(&item.recurrence().to_text())) }),
+            ("Amount", money(item.price().amount(), currency)),
+            ("Unit price", money(item.price().unit_price(), currency)),
+            ("Package size", number(item.price().package_size())),
+            ("Package price", money(item.price().package_price(), currency)),
+            ("Percentage", number(item.price().rate())),
+            ("Fee per event", money(item.price().fixed_amount(), currency)),
+            ("Included quantity", number(item.included_quantity())),
+            ("Prepaid quantity", number(item.prepaid_quantity())),
+            ("Minimum amount", money(item.minimum_amount(), currency)),
+            ("Maximum amount", money(item.maximum_amount(), currency)),
         ]))
-        @if item.at_path("price").named("tiers").elements().next().is_some() { (tiers(item, currency)) }
-        @if item.at_path("kind").is("USAGE") {
-            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonView::of);
-            (over_quantity(item, JsonView::of(&answers.rates), is_asked(&answers.quantity), asked))
+        @if item.price().tiers().items().next().is_some() { (tiers(item, currency)) }
+        @if item.kind().is("USAGE") {
+            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonAnswer::view);
+            (over_quantity(item, answers.rates.view(), is_asked(&answers.quantity), asked))
         }
     }
 }
@@ -250,21 +253,21 @@ pub fn price_choices(choices: &[(PriceChoice, String)], advanced: &str) -> Marku
 
 /// Renders the preview of a pricing: its amounts by quantity, or of its fixed line items.
 pub fn price_preview(preview: &PricePreview) -> Markup {
-    let (pricing, rates) = (JsonView::of(&preview.pricing), JsonView::of(&preview.rates));
-    let currency = pricing.named("currency").to_text();
+    let (pricing, rates) = (preview.pricing.view(), preview.rates.view());
+    let currency = pricing.currency().to_text();
     html! {
         h1 { (preview.title) }
         p { (preview.tells) }
         p.muted { "Preview. Nothing is saved yet." }
         div data-result {
-            @for item in pricing.named("line_items").elements() {
-                @if item.named("kind").is("USAGE") {
+            @for item in pricing.line_items().items() {
+                @if item.kind().is("USAGE") {
                     (section(&isolated(&name_of(item)), &html! {
                         (examples(item, rates, &currency))
                         (over_quantity(item, rates, None, None))
                     }))
                 } @else {
-                    (facts(&[(name_of(item).as_str(), money(item.named("price").named("amount"), &currency))]))
+                    (facts(&[(name_of(item).as_str(), money(item.price().amount(), &currency))]))
                 }
             }
         }
@@ -278,15 +281,15 @@ pub fn price_preview(preview: &PricePreview) -> Markup {
 }
 
 /// Returns the name of a line item of a request, by default its identifier.
-fn name_of(item: JsonView<'_>) -> String {
-    let name = item.named("name");
-    if name.is_there() { name.to_text() } else { item.named("line_item_id").to_text() }
+fn name_of(item: JsonView<'_, LineItemJson>) -> String {
+    let name = item.name();
+    if name.is_there() { name.to_text() } else { item.line_item_id().to_text() }
 }
 
 /// Renders the amounts of a few quantities.
-fn examples(item: JsonView<'_>, rates: JsonView<'_>, currency: &str) -> Markup {
-    let rated: Vec<(JsonView<'_>, JsonView<'_>)> =
-        rates.elements().filter_map(|rate| Some((rate.at_path("quantity"), amount_of(rate, item)?.at_path("amount")))).collect();
+fn examples(item: JsonView<'_, LineItemJson>, rates: JsonView<'_, Vec<PricingRateJson>>, currency: &str) -> Markup {
+    let rated: Vec<(JsonView<'_, ExactNumber>, JsonView<'_, ExactNumber>)> =
+        rates.items().filter_map(|rate| Some((rate.quantity(), amount_of(rate, item)?.amount()))).collect();
     let every = rated.len().div_ceil(EXAMPLES).max(1);
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Examples" {
@@ -300,22 +303,22 @@ fn examples(item: JsonView<'_>, rates: JsonView<'_>, currency: &str) -> Markup {
     }
 }
 
-fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
+fn tiers(item: JsonView<'_, LineItemJson>, currency: &str) -> Markup {
     let mut from = "0".to_owned();
-    let rows = item.at_path("price").named("tiers").elements().map(|tier| {
-        let to = tier.at_path("up_to").to_text();
+    let rows = item.price().tiers().items().map(|tier| {
+        let to = tier.up_to().to_text();
         (std::mem::replace(&mut from, to), tier)
     });
-    let rows: Vec<(String, JsonView<'_>)> = rows.collect();
+    let rows: Vec<(String, JsonView<'_, TierJson>)> = rows.collect();
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Tiers" {
             table {
                 thead { tr { th scope="col" { "More than" } th scope="col" { "Up to" } th.amount scope="col" { "Unit price" } th.amount scope="col" { "Flat fee" } } }
                 tbody { @for (from, tier) in rows { tr {
                     td { (grouped(&from)) }
-                    td { @if tier.at_path("up_to").is_there() { (number(tier.at_path("up_to"))) } @else { "Unlimited" } }
-                    td.amount { (money(tier.at_path("unit_price"), currency)) }
-                    td.amount { (money(tier.at_path("flat_amount"), currency)) }
+                    td { @if tier.up_to().is_there() { (number(tier.up_to())) } @else { "Unlimited" } }
+                    td.amount { (money(tier.unit_price(), currency)) }
+                    td.amount { (money(tier.flat_amount(), currency)) }
                 } } }
             }
         }
@@ -323,23 +326,27 @@ fn tiers(item: JsonView<'_>, currency: &str) -> Markup {
 }
 
 /// Returns the rated amount of a line item.
-fn amount_of<'v>(rate: JsonView<'v>, item: JsonView<'_>) -> Option<JsonView<'v>> {
-    let id = item.named("line_item_id").to_text();
-    rate.at_path("line_items").elements().find(|rated| rated.at_path("line_item_id").is(&id))
+fn amount_of<'v>(rate: JsonView<'v, PricingRateJson>, item: JsonView<'_, LineItemJson>) -> Option<JsonView<'v, RatedItemJson>> {
+    let id = item.line_item_id().to_text();
+    rate.line_items().items().find(|rated| rated.line_item_id().is(&id))
 }
 
 /// Renders the chart of a line item. `asked` is a quantity within the chart, and `marked` its rated amount.
-fn over_quantity(item: JsonView<'_>, rates: JsonView<'_>, asked: Option<i128>, marked: Option<JsonView<'_>>) -> Markup {
+fn over_quantity(
+    item: JsonView<'_, LineItemJson>,
+    rates: JsonView<'_, Vec<PricingRateJson>>,
+    asked: Option<i128>,
+    marked: Option<JsonView<'_, PricingRateJson>>,
+) -> Markup {
     let Shape { steps, end, .. } = shape(item, asked);
-    let point = |rate: JsonView<'_>| {
+    let point = |rate: JsonView<'_, PricingRateJson>| {
         let rated = amount_of(rate, item)?;
-        Some(Point { x: rate.at_path("quantity").to_text(), y: rated.at_path("amount").to_text() })
+        Some(Point { x: rate.quantity().to_text(), y: rated.amount().to_text() })
     };
     let is_within = |point: &Point| billionths(&point.x).is_some_and(|quantity| quantity <= end);
-    let points: Vec<Point> = rates.elements().filter_map(point).filter(is_within).collect();
+    let points: Vec<Point> = rates.items().filter_map(point).filter(is_within).collect();
     let marked = marked.and_then(point);
-    let currency =
-        rates.elements().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.at_path("currency").to_text());
+    let currency = rates.items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.currency().to_text());
     let drawn = if steps.is_empty() { points.clone() } else { stepped(&points) };
     let told =
         |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
@@ -384,27 +391,33 @@ mod tests {
 
     #[test]
     fn every_bend_of_a_price_is_asked_for_and_no_more_than_the_interface_takes() {
-        let asked = quantities(&plan(), "");
+        let asked = quantities(JsonView::of(&plan()), "");
         for bend in ["0", "100", "101.5", "1000", "1001.5", "1500"] {
             assert!(asked.iter().any(|quantity| quantity == bend), "{bend}: {asked:?}");
         }
-        assert!(quantities(&plan(), "5000").contains(&"6000".to_owned()), "what is asked for is within the drawing");
+        assert!(
+            quantities(JsonView::of(&plan()), "5000").contains(&"6000".to_owned()),
+            "what is asked for is within the drawing"
+        );
         let bare = json!({"line_items": [{"kind": "USAGE", "price": {"model": "PER_UNIT", "unit_price": 1}}]});
-        assert_eq!(quantities(&bare, "").last().map(String::as_str), Some("1000"));
-        assert!(quantities(&json!({"line_items": [plan()["line_items"][0]]}), "").is_empty());
+        assert_eq!(quantities(JsonView::of(&bare), "").last().map(String::as_str), Some("1000"));
+        assert!(quantities(JsonView::of(&json!({"line_items": [plan()["line_items"][0]]})), "").is_empty());
         let tiers: Vec<Value> = (1..100).map(|bound| json!({"up_to": bound * 7, "unit_price": 1})).collect();
         let item = json!({"kind": "USAGE", "price": {"model": "VOLUME", "tiers": tiers}});
         for items in [vec![item.clone()], vec![item; 9]] {
-            let asked = quantities(&json!({"line_items": items}), "12");
+            let asked = quantities(JsonView::of(&json!({"line_items": items})), "12");
             assert!((50..=MAX_QUANTITIES).contains(&asked.len()), "{}", asked.len());
         }
         let package =
             json!({"line_items": [{"kind": "USAGE", "price": {"model": "PACKAGE", "package_size": 10, "package_price": 5}}]});
-        assert_eq!(quantities(&package, ""), ["0", "10", "20", "30", "40", "50", "60", "70", "80"]);
-        assert!(quantities(&package, "300").contains(&"360".to_owned()), "more packages are still steps");
-        let many = quantities(&package, "4000");
+        assert_eq!(quantities(JsonView::of(&package), ""), ["0", "10", "20", "30", "40", "50", "60", "70", "80"]);
+        assert!(quantities(JsonView::of(&package), "300").contains(&"360".to_owned()), "more packages are still steps");
+        let many = quantities(JsonView::of(&package), "4000");
         assert!(many.contains(&"4800".to_owned()) && many.len() < 50, "{many:?}");
-        assert!(quantities(&json!({"line_items": [{}, {"kind": "USAGE"}]}), "").contains(&"1000".to_owned()), "a request");
+        assert!(
+            quantities(JsonView::of(&json!({"line_items": [{}, {"kind": "USAGE"}]})), "").contains(&"1000".to_owned()),
+            "a request"
+        );
     }
 
     #[test]
@@ -414,8 +427,8 @@ mod tests {
         let preview = PricePreview {
             title: "New pricing".to_owned(),
             tells: "Bills packages.",
-            pricing: json!({"currency": "EUR", "line_items": [item]}),
-            rates: json!([rate(0, "0.00"), rate(10, "5.00"), rate(20, "10.00")]),
+            pricing: json!({"currency": "EUR", "line_items": [item]}).into(),
+            rates: json!([rate(0, "0.00"), rate(10, "5.00"), rate(20, "10.00")]).into(),
             action: "/console/new/pricings?model=PACKAGE".to_owned(),
             button: "Create",
             said: vec![("name".to_owned(), "<b>".to_owned())],
@@ -447,10 +460,10 @@ mod tests {
         let exact = |text: &str| serde_json::from_str::<Value>(text).expect(text);
         let rate = |quantity: &str, amount: &str| json!({"quantity": exact(quantity), "line_items": [{"line_item_id": "calls", "name": "Calls", "currency": "EUR", "amount": exact(amount)}]});
         let answers = PricingAnswers {
-            pricing: plan(),
-            rates: json!([rate("0", "0.00"), rate("100", "10.00"), rate("1000", "55.00"), rate("1800", "63.00")]),
+            pricing: plan().into(),
+            rates: json!([rate("0", "0.00"), rate("100", "10.00"), rate("1000", "55.00"), rate("1800", "63.00")]).into(),
             quantity: "1500".to_owned(),
-            asked: Some(Ok(rate("1500", "60.00"))),
+            asked: Some(Ok(rate("1500", "60.00").into())),
             contracts: json!([]),
             edit: None,
         };
@@ -459,7 +472,7 @@ mod tests {
         assert!(page.contains("<td class=\"amount\">1,800</td><td class=\"amount\">63.00</td>"), "{page}");
         assert_eq!(page.matches("<polyline").count(), 1, "a fixed line item isn't drawn");
         assert!(!page.contains("<b>"), "{page}");
-        let wrong = PricingAnswers { asked: Some(Err("must be a number".to_owned())), rates: json!([]), ..answers };
+        let wrong = PricingAnswers { asked: Some(Err("must be a number".to_owned())), rates: json!([]).into(), ..answers };
         let page = pricing(&wrong).into_string();
         assert!(
             page.contains("aria-invalid=\"true\"") && page.contains("must be a number") && page.contains("cannot be drawn"),

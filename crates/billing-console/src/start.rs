@@ -9,7 +9,9 @@ use crate::form::{Item, Suggestions, shown_field};
 use crate::list::table;
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{href, link, section, state};
-use billing_api::json_view::JsonView;
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::keys::GeneratedKeyJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 /// A step of the setup.
 #[derive(Clone, Debug)]
@@ -108,7 +110,7 @@ fn one(step: &FirstStep, is_next: bool, form_key: &str) -> Markup {
 #[derive(Clone, Debug)]
 pub struct FirstCall {
     /// The API response with the key and its password, which is shown only once.
-    pub made: Value,
+    pub made: JsonAnswer<GeneratedKeyJson>,
     /// Base URL of the service.
     pub service: String,
     /// Customer of the event.
@@ -122,7 +124,7 @@ pub struct FirstCall {
 /// Renders the page with the first call.
 pub fn first_call(call: &FirstCall) -> Markup {
     let FirstCall { made, service, customer_ref, usage_product_ref, contract_ref } = call;
-    let (key, password) = (JsonView::of(made).at_path("api_key").to_text(), JsonView::of(made).at_path("password").to_text());
+    let (key, password) = (made.view().api_key().to_text(), made.view().password().to_text());
     let log_in = format!(
         "TOKEN=$(curl -s {service}/auth/login -H 'Content-Type: application/json' \\\n  -d '{{\"api_key\":\"{key}\",\"password\":\"{password}\"}}' | tr -d '\"')"
     );
@@ -142,7 +144,7 @@ pub fn first_call(call: &FirstCall) -> Markup {
 #[derive(Clone, Debug)]
 pub struct Waited {
     /// The document with the contract's first event, if it exists.
-    pub document: Value,
+    pub document: JsonAnswer<DocumentJson>,
     /// Usage rejected today.
     pub refused: Value,
     /// Contract that bills the event.
@@ -153,14 +155,14 @@ pub struct Waited {
 
 /// Renders the page that waits for the first event and then shows its invoice.
 pub fn wait(waited: &Waited) -> Markup {
-    let document = JsonView::of(&waited.document);
+    let document = waited.document.view();
     let again = format!("?contract_ref={}", encoded(&waited.contract_ref));
     html! {
         @if document.is_there() {
             h1 { "First invoice" }
             p.notice role="status" { "The event was recorded on this invoice." }
-            p { (link(Some(href(&["documents", &document.at_path("document_ref").to_text()])), &document.at_path("document_number").to_text())) " "
-                (state(document.at_path("state"))) ". The invoice is a draft until its period ends, and every event updates it." }
+            p { (link(Some(href(&["documents", &document.document_ref().to_text()])), &document.document_number().to_text())) " "
+                (state(document.state())) ". The invoice is a draft until its period ends, and every event updates it." }
             (sheet(document))
             p { a href=(href(&["usage"])) { "Usage" } " · " a href=(href(&[])) { "Home" } }
         } @else {
@@ -172,7 +174,7 @@ pub fn wait(waited: &Waited) -> Markup {
                 p role="status" { "No event on this contract yet." }
                 p { a.button href=(again) { "Refresh" } }
             }
-            @if JsonView::of(&waited.refused).elements().next().is_some() {
+            @if JsonView::<Value>::of(&waited.refused).elements().next().is_some() {
                 (section("Rejected today", &table("Rejected today", &REFUSED.some(WHY), JsonView::of(&waited.refused))))
             }
             p { a href=(href(&["start"])) { "Back to first steps" } }
@@ -211,7 +213,7 @@ mod tests {
         let made = json!({"api_key": "k-1", "password": "p<1"});
         let text = |text: &str| text.to_owned();
         let call = FirstCall {
-            made,
+            made: made.into(),
             service: text("https://billing.example"),
             customer_ref: text("acme"),
             usage_product_ref: text("calls"),

@@ -96,14 +96,14 @@ impl TextKind {
 }
 
 /// Renders a page with all fields of a response.
-pub fn thing(title: &str, answer: &Value, edit: Option<&str>, delete: Option<&str>) -> Markup {
+pub fn thing(title: &str, answer: JsonView<'_>, edit: Option<&str>, delete: Option<&str>) -> Markup {
     html! {
         h1 { (title) }
         @if edit.is_some() || delete.is_some() { div.actions {
             @if let Some(edit) = edit { a.button href=(edit) { "Edit" } }
             @if let Some(delete) = delete { a.button.grave href=(delete) { "Delete" } }
         } }
-        (fields(JsonView::of(answer)))
+        (fields(answer))
     }
 }
 
@@ -140,7 +140,7 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
     }
     let reference = value.to_text();
     if let Some((_, part, of)) = REFERENCES.iter().find(|(field, ..)| *field == name) {
-        let known = answer.named(of).to_text();
+        let known = answer.at_path(of).to_text();
         let shown = match (known.is_empty(), is_identifier(&reference)) {
             (false, _) => known,
             (true, true) => "Open".to_owned(),

@@ -2,11 +2,11 @@
 //! the first documents.
 
 use maud::{Markup, html};
-use serde_json::Value;
 
 use crate::contract_tasks::{TaskField, hidden, inputs, more, refused};
 use crate::effects::{CONFIRMED, amount_changes, is_seen, warnings, whole_documents};
-use billing_api::json_view::JsonView;
+use billing_api::dto::effects::EffectsJson;
+use billing_api::json_view::JsonAnswer;
 
 /// Everything around a step of the wizard.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct WizardPreview {
     /// The request whose effects the page shows.
     pub previewed: String,
     /// Effects according to the API; null if the values are invalid.
-    pub effects: Value,
+    pub effects: JsonAnswer<EffectsJson>,
     /// Whether the visitor accepted the warnings.
     pub is_accepted: bool,
     /// Errors that belong to no field.
@@ -165,7 +165,7 @@ pub fn wizard_term(wizard: &WizardPage, fields: &[TaskField]) -> Markup {
 
 /// Renders the last step: quantities and discount, and the first documents for these values.
 pub fn wizard_preview(wizard: &WizardPage, preview: &WizardPreview) -> Markup {
-    let effects = JsonView::of(&preview.effects);
+    let effects = preview.effects.view();
     let body = html! {
         (refused(&preview.others, preview.fields.iter().chain(&preview.more)))
         form.stack method="post" action=(wizard.action) data-live {
@@ -182,12 +182,12 @@ pub fn wizard_preview(wizard: &WizardPage, preview: &WizardPreview) -> Markup {
                     section {
                         h2 { "Preview" }
                         p.muted { "Nothing is saved yet." }
-                        @if is_seen(&preview.effects) {
+                        @if is_seen(effects) {
                             (amount_changes(effects))
                             (whole_documents(effects))
                         } @else { p { "No documents in the current and the next period." } }
                     }
-                    (warnings(effects, preview.is_accepted))
+                    (warnings(effects.warnings(), preview.is_accepted))
                     div.buttons { button name=(CONFIRMED) value="yes" { (preview.button) } }
                 }
             }
@@ -198,7 +198,7 @@ pub fn wizard_preview(wizard: &WizardPage, preview: &WizardPreview) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::contract_tasks::TaskFieldKind;
@@ -246,7 +246,7 @@ mod tests {
             fields: fields.clone(),
             more: Vec::new(),
             previewed: "{\"a\":1}".to_owned(),
-            effects,
+            effects: effects.into(),
             is_accepted: false,
             others: others.iter().map(|other| (*other).to_owned()).collect(),
             button: "Create contract",

@@ -6,14 +6,15 @@ use http::header::{HeaderName, LINK};
 use serde_json::Value;
 
 use billing_api::console::ApiAnswer;
+use billing_api::json_view::JsonAnswer;
 use billing_api::problem::Problem;
 use billing_api::query::TOTAL;
 use billing_api::query::documents::{TOTAL_AMOUNT, TOTAL_AMOUNT_DUE};
 
 /// Returns the JSON of a response, or null if the object does not exist.
-pub(super) fn or_nothing(answer: Result<Value, Problem>) -> Result<Value, Problem> {
+pub(super) fn or_nothing<T>(answer: Result<JsonAnswer<T>, Problem>) -> Result<JsonAnswer<T>, Problem> {
     match answer {
-        Err(problem) if problem.status() == StatusCode::NOT_FOUND => Ok(Value::Null),
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => Ok(JsonAnswer::default()),
         answer => answer,
     }
 }

@@ -1,10 +1,15 @@
 //! Actions on several selected documents: issuing drafts, applying credits, and an archive of PDF files.
 
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::effects::EffectsJson;
+use billing_api::dto::wire::ExactNumber;
+use billing_api::field as field_name;
+use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operation::OperationSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::{BulkPage, BulkRow, CONFIRMED, JsonView, Listing, Selection, View, href, listings};
+use crate::{BulkPage, BulkRow, CONFIRMED, Listing, Selection, View, href, listings};
 use billing_application::error::UseCaseError;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::violation::Violations;
@@ -54,7 +59,13 @@ pub(super) fn selection(visitor: &SessionUser, listing: &Listing, said: &FormDat
     let mut toggled: Vec<(&str, &str)> = others.map(|(name, value)| (name.as_str(), value.as_str())).collect();
     toggled.extend((!is_all).then_some((View::SELECTED, "all")));
     let toggled = crate::query(&toggled);
-    (!actions.is_empty()).then_some(Selection { reference: "document_ref", name: "document_number", actions, is_all, toggled })
+    (!actions.is_empty()).then_some(Selection {
+        reference: field_name!(DocumentJson, document_ref),
+        name: field_name!(DocumentJson, document_number),
+        actions,
+        is_all,
+        toggled,
+    })
 }
 
 /// Handles the form with the selected documents.
@@ -111,7 +122,7 @@ async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Result<P
     for reference in references.iter().rev() {
         match quiet.rehearse(ISSUE.operation, reference, None).await {
             Ok(effects) => {
-                rows.push(issued_row(&effects, reference));
+                rows.push(issued_row(effects.view(), reference));
                 possible.push((Selection::FIELD.to_owned(), reference.clone()));
             }
             Err(problem) => rows.push(refused_row(&quiet, reference, &problem).await),
@@ -134,20 +145,20 @@ async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Result<P
 }
 
 /// Returns the row of a document that a dry run issued.
-fn issued_row(effects: &Value, reference: &str) -> BulkRow {
-    let changes = JsonView::of(effects).at_path("changes");
-    let others = changes.elements().filter(|change| !change.at_path("document_ref").is(reference)).count();
-    let Some(change) = changes.elements().find(|change| change.at_path("document_ref").is(reference)) else {
+fn issued_row(effects: JsonView<'_, EffectsJson>, reference: &str) -> BulkRow {
+    let changes = effects.changes();
+    let others = changes.items().filter(|change| !change.document_ref().is(reference)).count();
+    let Some(change) = changes.items().find(|change| change.document_ref().is(reference)) else {
         return BulkRow { documents: vec![[String::new(), String::new(), reference.to_owned()]], ..BulkRow::default() };
     };
-    let currency = change.at_path("currency").to_text();
-    let due = change.at_path("outstanding.after");
+    let currency = change.currency().to_text();
+    let due = change.outstanding().after();
     let due = if due.is_there() { format!("Amount due {} {currency}", due.to_text()) } else { "Issued".to_owned() };
     let effect = if others == 0 { due } else { format!("{due}. Changes {} more", counted(others)) };
     BulkRow {
-        documents: vec![named(change, reference)],
-        customer: change.at_path("customer_name").to_text(),
-        amount: change.at_path("billed.after").to_text(),
+        documents: vec![[change.kind().to_text(), change.document_number().to_text(), reference.to_owned()]],
+        customer: change.customer_name().to_text(),
+        amount: change.billed().after().to_text(),
         currency,
         effect,
         problem: None,
@@ -162,18 +173,26 @@ async fn issue(visitor: &SessionUser, references: &[String], said: &FormData) ->
         // The key is bound to the path of the document, so each document can have the same one.
         let answer = quiet.change(ISSUE.operation, reference, key(said, 0), None).await.and_then(|answer| answer.json());
         rows.push(match answer {
-            Ok(document) => BulkRow { effect: "Issued".to_owned(), ..row_of(&document) },
+            Ok(document) => BulkRow { effect: "Issued".to_owned(), ..row_of(JsonView::of(&document)) },
             Err(problem) => refused_row(&quiet, reference, &problem).await,
         });
     }
     Ok(html(result(visitor, "Issue documents", "issued", rows)))
 }
 
+type Document = JsonAnswer<DocumentJson>;
+type DocumentView<'v> = JsonView<'v, DocumentJson>;
+/// An amount of a document.
+type AmountOf = fn(DocumentView<'_>) -> JsonView<'_, ExactNumber>;
+
+const UNAPPLIED: AmountOf = |document| document.unapplied_amount();
+const DUE: AmountOf = |document| document.amount_due();
+
 /// An amount that a credit applies to a document.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 struct Allocation {
-    credit: Value,
-    target: Value,
+    credit: Document,
+    target: Document,
     amount: Decimal,
     /// Amount due of the target afterwards.
     left: Decimal,
@@ -184,40 +203,42 @@ async fn preview_applications(visitor: &SessionUser, references: &[String]) -> R
     let quiet = visitor.quietly();
     let mut documents = Vec::new();
     for reference in references {
-        documents.push(quiet.get_any(&GetDocument::SPEC, reference).await?);
+        documents.push(quiet.get::<GetDocument>(reference).await?);
     }
-    let open = |documents: &[Value], field: &str| -> Vec<Value> {
-        documents.iter().filter(|document| amount_of(document, field).is_some()).cloned().collect()
+    let open = |documents: &[Document], amount: AmountOf| -> Vec<Document> {
+        documents.iter().filter(|document| amount_of(document.view(), amount).is_some()).cloned().collect()
     };
-    let (mut credits, mut targets) = (open(&documents, "unapplied_amount"), open(&documents, "amount_due"));
-    let customers: BTreeSet<String> = documents.iter().map(|document| customer_of(document, "customer_ref")).collect();
+    let (mut credits, mut targets) = (open(&documents, UNAPPLIED), open(&documents, DUE));
+    let customers: BTreeSet<String> =
+        documents.iter().map(|document| document.view().customer().customer_ref().to_text()).collect();
     for customer in &customers {
         let of_customer = ("customer_ref", customer.as_str());
         let small = [("pageSize", PER_CUSTOMER), ("totals", "false")];
-        if open(&documents, "unapplied_amount").is_empty() {
+        if open(&documents, UNAPPLIED).is_empty() {
             let narrowed = [of_customer, ("kind", "CREDIT"), ("state", "ISSUED"), ("order", "issue_date"), small[0], small[1]];
-            credits.extend(open(&listed_documents(&quiet, &narrowed).await?, "unapplied_amount"));
+            credits.extend(open(&listed_documents(&quiet, &narrowed).await?, UNAPPLIED));
         }
-        if open(&documents, "amount_due").is_empty() {
+        if open(&documents, DUE).is_empty() {
             let narrowed = [of_customer, ("has_amount_due", "true"), ("order", "due_date"), small[0], small[1]];
-            targets.extend(open(&listed_documents(&quiet, &narrowed).await?, "amount_due"));
+            targets.extend(open(&listed_documents(&quiet, &narrowed).await?, DUE));
         }
     }
     let mut rows = Vec::new();
     let mut possible = Vec::new();
     for allocation in allocations(&credits, &targets) {
-        let (source, target) = (text(&allocation.credit, "document_ref"), text(&allocation.target, "document_ref"));
+        let (credit, document) = (allocation.credit.view(), allocation.target.view());
+        let (source, target) = (credit.document_ref().to_text(), document.document_ref().to_text());
         let tried = quiet.rehearse(APPLY.operation, &source, Some(application(&target, &allocation.amount.to_string())?)).await;
         let problem = tried.err().map(|problem| reasons(&problem));
         if problem.is_none() {
             possible.push((APPLIED.to_owned(), format!("{source} {target} {}", allocation.amount)));
         }
         rows.push(BulkRow {
-            documents: vec![name_of(&allocation.credit), name_of(&allocation.target)],
+            documents: vec![name_of(credit), name_of(document)],
             amount: allocation.amount.to_string(),
-            effect: format!("Amount due {} {}", allocation.left, text(&allocation.target, "currency")),
+            effect: format!("Amount due {} {}", allocation.left, document.currency().to_text()),
             problem,
-            ..row_of(&allocation.target)
+            ..row_of(document)
         });
     }
     let (count, is_empty) = (possible.len(), possible.is_empty());
@@ -236,24 +257,25 @@ async fn preview_applications(visitor: &SessionUser, references: &[String]) -> R
     Ok(html(shown(visitor, &page, crate::bulk_preview(&page))))
 }
 
-async fn listed_documents(visitor: &SessionUser, narrowed: &[(&str, &str)]) -> Result<Vec<Value>, Problem> {
+async fn listed_documents(visitor: &SessionUser, narrowed: &[(&str, &str)]) -> Result<Vec<Document>, Problem> {
     let raw = wanted(&listings::DOCUMENTS, narrowed.iter().copied(), PER_CUSTOMER);
     let found = listed(visitor, &listings::DOCUMENTS, &raw).await?;
-    Ok(found.elements.as_array().cloned().unwrap_or_default())
+    Ok(found.elements.as_array().into_iter().flatten().cloned().map(JsonAnswer::from).collect())
 }
 
 /// Allocates credits to amounts due of the same customer, entity and currency, in the given order of the credits and by due date.
-fn allocations(credits: &[Value], targets: &[Value]) -> Vec<Allocation> {
-    let account = |document: &Value| {
-        let entity = JsonView::of(document).at_path("entity").at_path("entity_ref").to_text();
-        (customer_of(document, "customer_ref"), entity, text(document, "currency"))
+fn allocations(credits: &[Document], targets: &[Document]) -> Vec<Allocation> {
+    let account = |document: &Document| {
+        let document = document.view();
+        let (customer, entity) = (document.customer().customer_ref(), document.entity().entity_ref());
+        (customer.to_text(), entity.to_text(), document.currency().to_text())
     };
-    let mut due: Vec<(&Value, Decimal)> =
-        targets.iter().filter_map(|target| Some((target, amount_of(target, "amount_due")?))).collect();
-    due.sort_by_key(|(target, _)| text(target, "due_date"));
+    let mut due: Vec<(&Document, Decimal)> =
+        targets.iter().filter_map(|target| Some((target, amount_of(target.view(), DUE)?))).collect();
+    due.sort_by_key(|(target, _)| target.view().due_date().to_text());
     let mut found = Vec::new();
     for credit in credits {
-        let mut unapplied = amount_of(credit, "unapplied_amount").unwrap_or_default();
+        let mut unapplied = amount_of(credit.view(), UNAPPLIED).unwrap_or_default();
         for (target, left) in due.iter_mut().filter(|(target, _)| account(target) == account(credit)) {
             let amount = unapplied.min(*left);
             if amount.is_zero() {
@@ -281,9 +303,9 @@ async fn apply(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Pro
         let answer = quiet.change(APPLY.operation, source, key(said, place), Some(body)).await.and_then(|answer| answer.json());
         rows.push(match answer {
             Ok(document) => {
-                let currency = text(&document, "currency");
-                let effect = format!("Amount due {} {currency}", text(&document, "amount_due"));
-                BulkRow { amount: amount.to_owned(), effect, ..row_of(&document) }
+                let document = DocumentView::of(&document);
+                let effect = format!("Amount due {} {}", document.amount_due().to_text(), document.currency().to_text());
+                BulkRow { amount: amount.to_owned(), effect, ..row_of(document) }
             }
             Err(problem) => refused_row(&quiet, target, &problem).await,
         });
@@ -353,47 +375,34 @@ fn file(answer: ApiAnswer, reference: &str) -> Result<(String, Vec<u8>), Problem
 
 /// Returns the row of a document that an operation refused.
 async fn refused_row(visitor: &SessionUser, reference: &str, problem: &Problem) -> BulkRow {
-    let known = visitor.get_any(&GetDocument::SPEC, reference).await;
+    let known = visitor.get::<GetDocument>(reference).await;
     let row = known.map_or_else(
         |_| BulkRow { documents: vec![[String::new(), reference.to_owned(), reference.to_owned()]], ..BulkRow::default() },
-        |document| row_of(&document),
+        |document| row_of(document.view()),
     );
     BulkRow { problem: Some(reasons(problem)), ..row }
 }
 
 /// Returns the row of a document with its total.
-fn row_of(document: &Value) -> BulkRow {
+fn row_of(document: DocumentView<'_>) -> BulkRow {
     BulkRow {
         documents: vec![name_of(document)],
-        customer: customer_of(document, "customer_name"),
-        amount: text(document, "total"),
-        currency: text(document, "currency"),
+        customer: document.customer().customer_name().to_text(),
+        amount: document.total().to_text(),
+        currency: document.currency().to_text(),
         effect: String::new(),
         problem: None,
     }
 }
 
-fn name_of(document: &Value) -> [String; 3] {
-    named(JsonView::of(document), &text(document, "document_ref"))
-}
-
-fn named(document: JsonView<'_>, reference: &str) -> [String; 3] {
-    [document.at_path("kind").to_text(), document.at_path("document_number").to_text(), reference.to_owned()]
-}
-
-fn text(document: &Value, field: &str) -> String {
-    JsonView::of(document).at_path(field).to_text()
-}
-
-fn customer_of(document: &Value, field: &str) -> String {
-    JsonView::of(document).at_path("customer").at_path(field).to_text()
+fn name_of(document: DocumentView<'_>) -> [String; 3] {
+    [document.kind().to_text(), document.document_number().to_text(), document.document_ref().to_text()]
 }
 
 /// Returns an amount above 0 of a document that is not a draft.
-fn amount_of(document: &Value, field: &str) -> Option<Decimal> {
-    let is_draft = JsonView::of(document).at_path("state").is("DRAFT");
-    let amount = Decimal::from_str_exact(&text(document, field)).ok()?;
-    (amount > Decimal::ZERO && !is_draft).then_some(amount)
+fn amount_of(document: DocumentView<'_>, amount: AmountOf) -> Option<Decimal> {
+    let amount = Decimal::from_str_exact(&amount(document).to_text()).ok()?;
+    (amount > Decimal::ZERO && !document.state().is("DRAFT")).then_some(amount)
 }
 
 /// Returns the key of a step. The form's key prevents a second execution when the form is sent twice.
@@ -454,13 +463,14 @@ fn shown(visitor: &SessionUser, page: &BulkPage, body: Markup) -> String {
 mod tests {
     use super::*;
 
-    fn document(reference: &str, kind: &str, customer: &str, amount: Value, due_date: &str) -> Value {
+    fn document(reference: &str, kind: &str, customer: &str, amount: Value, due_date: &str) -> Document {
         let (due, unapplied) = if kind == "CREDIT" { (Value::Null, amount) } else { (amount, Value::Null) };
         json!({
             "document_ref": reference, "document_number": reference, "kind": kind, "state": "ISSUED", "currency": "EUR",
             "customer": {"customer_ref": customer, "customer_name": customer}, "entity": {"entity_ref": "seller"},
             "total": 1, "amount_due": due, "unapplied_amount": unapplied, "due_date": due_date,
         })
+        .into()
     }
 
     #[test]
@@ -475,7 +485,8 @@ mod tests {
         let found: Vec<String> = allocations(&credits, &targets)
             .iter()
             .map(|one| {
-                format!("{} {} {} {}", text(&one.credit, "document_ref"), text(&one.target, "document_ref"), one.amount, one.left)
+                let [credit, target] = [&one.credit, &one.target].map(|document| document.view().document_ref().to_text());
+                format!("{credit} {target} {} {}", one.amount, one.left)
             })
             .collect();
         assert_eq!(found, ["c1 early 20.25 0.00", "c1 late 9.75 90.25", "c2 other 5 0"]);

@@ -6,7 +6,15 @@ use crate::{
     has_quantity, href, is_fixed, listings, price, quantity_on,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_api::dto::bank_accounts::BankAccountJson;
+use billing_api::dto::contract_lines::ContractLineItemJson;
+use billing_api::dto::contract_view::{ContractJson, ContractProductJson};
+use billing_api::dto::effects::EffectsJson;
+use billing_api::dto::prices::{PriceJson, TierJson};
+use billing_api::field;
+use billing_api::json_view::JsonAnswer;
 use billing_api::operation::OperationSpec;
+use billing_api::operations::DryRun;
 use billing_application::UseCase;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
@@ -17,7 +25,7 @@ use super::forms;
 use super::lists::{crumbs, few, some_of};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html as page_of, to, told};
-use super::session_user::SessionUser;
+use super::session_user::{AnswerOf, SessionUser};
 use super::webhooks;
 use billing_api::operations::{
     CancelContract, ChangeQuantity, CurrentInvoices, EditContract, GetContract, NextInvoices, ResumeContract,
@@ -182,13 +190,13 @@ pub(super) fn done(place: &str) -> Option<&'static str> {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let contract = visitor.get_any(&GetContract::SPEC, reference).await?;
-    let current = visitor.get_any(&CurrentInvoices::SPEC, reference).await?;
-    let next = visitor.get_any(&NextInvoices::SPEC, reference).await?;
+    let contract = visitor.get::<GetContract>(reference).await?;
+    let current = visitor.get::<CurrentInvoices>(reference).await?;
+    let next = visitor.get::<NextInvoices>(reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let notifications = webhooks::of_subject(visitor, "contract", reference).await?.into_json();
-    let title = JsonView::of(&contract).at_path("contract_number").to_text();
+    let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
+    let title = contract.view().contract_number().to_text();
     let (may_change, may_charge) = (visitor.may(UseCase::EditContract), forms::may(visitor, "do", "charge"));
     let today = today(visitor);
     let answers = ContractAnswers { contract, current, next, documents, notifications, today, may_change, may_charge };
@@ -202,11 +210,9 @@ fn today(visitor: &SessionUser) -> String {
 }
 
 /// Returns the breadcrumbs to a page below a contract.
-pub(super) fn crumbs_below(contract: JsonView<'_>) -> Vec<Crumb> {
-    let own = Crumb {
-        name: contract.at_path("contract_number").to_text(),
-        href: href(&["contracts", &contract.at_path("contract_ref").to_text()]),
-    };
+pub(super) fn crumbs_below(contract: JsonView<'_, ContractJson>) -> Vec<Crumb> {
+    let own =
+        Crumb { name: contract.contract_number().to_text(), href: href(&["contracts", &contract.contract_ref().to_text()]) };
     crumbs(&listings::CONTRACTS).into_iter().chain([own]).collect()
 }
 
@@ -255,23 +261,23 @@ pub(super) async fn act(visitor: &SessionUser, reference: &str, name: &str, said
 /// A product or a line item to which a form applies.
 #[derive(Clone, Copy)]
 struct Target<'c> {
-    product: JsonView<'c>,
-    item: Option<JsonView<'c>>,
+    product: JsonView<'c, ContractProductJson>,
+    item: Option<JsonView<'c, ContractLineItemJson>>,
 }
 
 impl Target<'_> {
     fn key(&self) -> String {
-        let no = self.product.at_path("product_no").to_text();
+        let no = self.product.product_no().to_text();
         match self.item {
-            Some(item) => format!("{no}/{}", item.at_path("line_item_id").to_text()),
+            Some(item) => format!("{no}/{}", item.line_item_id().to_text()),
             None => no,
         }
     }
 
     fn name(&self) -> String {
-        let product = self.product.at_path("product_name").to_text();
+        let product = self.product.product_name().to_text();
         match self.item {
-            Some(item) => format!("{product}: {}", item.at_path("name").to_text()),
+            Some(item) => format!("{product}: {}", item.name().to_text()),
             None => product,
         }
     }
@@ -292,7 +298,7 @@ struct TaskPage<'a> {
     visitor: &'a SessionUser,
     task: &'static Task,
     reference: &'a str,
-    contract: Value,
+    contract: JsonAnswer<ContractJson>,
     today: String,
 }
 
@@ -300,22 +306,22 @@ impl<'a> TaskPage<'a> {
     async fn at(visitor: &'a SessionUser, reference: &'a str, name: &str) -> Result<Self, Problem> {
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(Problem::unknown_route)?;
         visitor.allow(task.use_case()?)?;
-        let contract = visitor.get_any(&GetContract::SPEC, reference).await?;
+        let contract = visitor.get::<GetContract>(reference).await?;
         visitor.shows(task.operation, reference, "");
         Ok(Self { visitor, task, reference, contract, today: today(visitor) })
     }
 
-    fn contract(&self) -> JsonView<'_> {
-        JsonView::of(&self.contract)
+    fn contract(&self) -> JsonView<'_, ContractJson> {
+        self.contract.view()
     }
 
-    fn products(&self) -> impl Iterator<Item = JsonView<'_>> {
-        self.contract().at_path("products").elements()
+    fn products(&self) -> impl Iterator<Item = JsonView<'_, ContractProductJson>> {
+        self.contract().products().items()
     }
 
     /// Returns whether a product is billed today or later.
-    fn is_billing(&self, product: JsonView<'_>) -> bool {
-        product.at_path("billing_end_date").to_text() >= self.today
+    fn is_billing(&self, product: JsonView<'_, ContractProductJson>) -> bool {
+        product.billing_end_date().to_text() >= self.today
     }
 
     /// Returns the parts to which the form can apply.
@@ -327,8 +333,7 @@ impl<'a> TaskPage<'a> {
         }
         let mut targets = Vec::new();
         for product in products {
-            let items =
-                product.at_path("line_items").elements().filter(|item| scope == TaskScope::LineItem || has_quantity(*item));
+            let items = product.line_items().items().filter(|item| scope == TaskScope::LineItem || has_quantity(*item));
             targets.extend(items.map(|item| Target { product, item: Some(item) }));
         }
         targets
@@ -359,7 +364,7 @@ impl<'a> TaskPage<'a> {
     }
 
     fn title(&self) -> String {
-        let number = self.contract().at_path("contract_number").to_text();
+        let number = self.contract().contract_number().to_text();
         match self.task.kind {
             TaskKind::Cancel | TaskKind::Resume => format!("{} {number}", self.task.title),
             _ => format!("{} of {number}", self.task.title),
@@ -398,7 +403,7 @@ impl<'a> TaskPage<'a> {
         }
         let shown: Vec<&TaskField> = fields.iter().chain(rows.iter().flatten()).chain(&more).collect();
         let others = problem.map(|problem| others(problem.detail(), errors, &shown)).unwrap_or_default();
-        let version = self.contract().at_path("version").to_text();
+        let version = self.contract().version().to_text();
         let mut hidden =
             vec![("form_key".to_owned(), inputs.value("form_key", self.visitor.unique())), (VERSION.to_owned(), version)];
         hidden.extend(target.map(|target| (TARGET.to_owned(), target.key())));
@@ -422,41 +427,41 @@ impl<'a> TaskPage<'a> {
     async fn accounts(&self) -> Result<Vec<(String, String)>, Problem> {
         let listing = &listings::BANK_ACCOUNTS;
         let found = some_of(self.visitor, listing, MAX_ACCOUNTS).await?;
-        Ok(JsonView::of(&found)
+        Ok(JsonView::<Value>::of(&found)
             .elements()
-            .map(|one| (one.at_path("billing_account_id").to_text(), listing.name_of(one)))
+            .map(|one| (one.read_as::<BankAccountJson>().account_ref().to_text(), listing.name_of(one)))
             .collect())
     }
 
     /// Returns the present terms that the form changes.
     fn present(&self, target: Option<Target<'_>>) -> Vec<(&'static str, Markup)> {
         let Some(target) = target else {
-            let last = self.contract().at_path("effective_end_date").to_text();
+            let last = self.contract().effective_end_date().to_text();
             let shows_end = [TaskKind::Cancel, TaskKind::MoveEnd].contains(&self.task.kind);
             return if shows_end { vec![("Last day", html! { (last) })] } else { Vec::new() };
         };
         let product = target.product;
-        let mut present = vec![("Product", html! { (product.at_path("product_name").to_text()) })];
+        let mut present = vec![("Product", html! { (product.product_name().to_text()) })];
         if let Some(item) = target.item {
-            present.push(("Line item", html! { (item.at_path("name").to_text()) }));
+            present.push(("Line item", html! { (item.name().to_text()) }));
             if is_fixed(item) {
                 present.push(("Quantity", html! { (quantity_on(item, &self.first_day(product))) }));
             }
-            present.push(("Price", price(item.at_path("price"), &product.at_path("currency").to_text())));
+            present.push(("Price", price(item.price(), &product.currency().to_text())));
         }
         if matches!(self.task.kind, TaskKind::EndProduct | TaskKind::MoveEnd) {
-            present.push(("Last day", html! { (product.at_path("billing_end_date").to_text()) }));
+            present.push(("Last day", html! { (product.billing_end_date().to_text()) }));
         }
         present
     }
 
     /// Returns today, or the first day of a product that has not begun.
-    fn first_day(&self, product: JsonView<'_>) -> String {
-        product.at_path("billing_start_date").to_text().max(self.today.clone())
+    fn first_day(&self, product: JsonView<'_, ContractProductJson>) -> String {
+        product.billing_start_date().to_text().max(self.today.clone())
     }
 
     /// Renders the preview of a change.
-    fn preview(&self, effects: Value, said: &FormData) -> PageBuilder {
+    fn preview(&self, effects: JsonAnswer<EffectsJson>, said: &FormData) -> PageBuilder {
         let is_accepted = field(said, ACCEPTED).is_some();
         let said = said.iter().filter(|(name, _)| ![CONFIRMED, ACCEPTED, AGAIN].contains(&name.as_str())).cloned().collect();
         let preview = Preview {
@@ -473,7 +478,7 @@ impl<'a> TaskPage<'a> {
         self.built(crate::preview(&preview))
     }
 
-    async fn rehearsed(&self, target: Option<Target<'_>>, said: &FormData) -> Result<Value, Problem> {
+    async fn rehearsed(&self, target: Option<Target<'_>>, said: &FormData) -> AnswerOf<DryRun> {
         let body = Value::Object(self.body(target, said));
         self.visitor.rehearse(self.task.operation, self.reference, Some(body)).await
     }
@@ -549,22 +554,26 @@ impl<'a> TaskPage<'a> {
     fn quantity(&self, target: Target<'_>, said: &FormData) -> Map<String, Value> {
         let product = target.product;
         let mut body = Map::from_iter([
-            ("product_pricing_ref".to_owned(), product.at_path("product_pricing_ref").json().clone()),
-            ("line_item_id".to_owned(), target.item.map(|item| item.at_path("line_item_id").json().clone()).unwrap_or_default()),
+            ("product_pricing_ref".to_owned(), product.product_pricing_ref().json().clone()),
+            ("line_item_id".to_owned(), target.item.map(|item| item.line_item_id().json().clone()).unwrap_or_default()),
             ("quantity".to_owned(), Value::from(field(said, "quantity").unwrap_or_default())),
             ("prorate".to_owned(), Value::Bool(field(said, "prorate") != Some("false"))),
         ]);
         body.extend(field(said, "from").map(|from| ("from".to_owned(), Value::from(from))));
-        let pricing = product.at_path("product_pricing_ref").to_text();
-        if self.products().filter(|other| other.at_path("product_pricing_ref").is(&pricing)).count() > 1 {
+        let pricing = product.product_pricing_ref().to_text();
+        if self.products().filter(|other| other.product_pricing_ref().is(&pricing)).count() > 1 {
             // Identifies the product among several products of the pricing.
-            body.insert("billing_start_date".to_owned(), product.at_path("billing_start_date").json().clone());
+            body.insert("billing_start_date".to_owned(), product.billing_start_date().json().clone());
         }
         body
     }
 
     /// Returns the body of an edit. `changes` returns the changed fields of a product, or `None` for a product that ends.
-    fn edit(&self, said: &FormData, changes: impl Fn(JsonView<'_>) -> Option<Map<String, Value>>) -> Map<String, Value> {
+    fn edit(
+        &self,
+        said: &FormData,
+        changes: impl Fn(JsonView<'_, ContractProductJson>) -> Option<Map<String, Value>>,
+    ) -> Map<String, Value> {
         let products = self.products().filter_map(|product| {
             let mut edited = identity(product);
             edited.extend(changes(product)?);
@@ -578,7 +587,7 @@ impl<'a> TaskPage<'a> {
 
     /// Returns the value that all products have in common; empty if they differ.
     fn common(&self, path: &str) -> String {
-        let mut values = self.products().map(|product| path.split('.').fold(product, JsonView::named).to_text());
+        let mut values = self.products().map(|product| product.any().at_path(path).to_text());
         let first = values.next().unwrap_or_default();
         if values.all(|other| other == first) { first } else { String::new() }
     }
@@ -599,7 +608,7 @@ impl<'a> TaskPage<'a> {
             changed.insert(BANK_TRANSFER.to_owned(), details);
         }
         let mut body = self.edit(said, |_| Some(changed.clone()));
-        if self.contract().at_path("po_number").to_text() != text("po_number") {
+        if self.contract().po_number().to_text() != text("po_number") {
             body.extend([cleared("po_number", &text("po_number"))]);
         }
         body
@@ -612,11 +621,9 @@ const BANK_TRANSFER: &str = "billing_bank_transfer_details";
 const ACCOUNT: &str = "billing_account_id";
 
 /// Returns the fields that identify a product in an edit.
-pub(super) fn identity(product: JsonView<'_>) -> Map<String, Value> {
-    ["product_no", "product_pricing_ref"]
-        .into_iter()
-        .map(|name| (name.to_owned(), product.at_path(name).json().clone()))
-        .collect()
+pub(super) fn identity(product: JsonView<'_, ContractProductJson>) -> Map<String, Value> {
+    let names = [field!(ContractProductJson, product_no), field!(ContractProductJson, product_pricing_ref)];
+    names.into_iter().map(|name| (name.to_owned(), product.any().named(name).json().clone())).collect()
 }
 
 /// Returns a field of an edit. An empty text clears the field.
@@ -626,15 +633,15 @@ fn cleared(name: &str, text: &str) -> (String, Value) {
 
 /// Returns the line items of the product with the new price of one of them.
 fn prices_of(target: Target<'_>, said: &FormData) -> Map<String, Value> {
-    let priced = target.item.map(|item| (item.at_path("line_item_id").to_text(), item.at_path("price.model").to_text()));
-    let item = |item: JsonView<'_>| {
-        let mut edited = Map::from_iter([("line_item_id".to_owned(), item.at_path("line_item_id").json().clone())]);
-        if let Some((_, model)) = priced.as_ref().filter(|(id, _)| item.at_path("line_item_id").is(id)) {
+    let priced = target.item.map(|item| (item.line_item_id().to_text(), item.price().model().to_text()));
+    let item = |item: JsonView<'_, ContractLineItemJson>| {
+        let mut edited = Map::from_iter([("line_item_id".to_owned(), item.line_item_id().json().clone())]);
+        if let Some((_, model)) = priced.as_ref().filter(|(id, _)| item.line_item_id().is(id)) {
             edited.insert("price".to_owned(), new_price(model, said));
         }
         Value::Object(edited)
     };
-    Map::from_iter([("line_items".to_owned(), target.product.at_path("line_items").elements().map(item).collect())])
+    Map::from_iter([("line_items".to_owned(), target.product.line_items().items().map(item).collect())])
 }
 
 /// Returns the submitted fields with these names behind a prefix.
@@ -717,13 +724,13 @@ impl Inputs<'_> {
     }
 
     fn currency(&self) -> String {
-        self.target.map(|target| target.product.at_path("currency").to_text()).unwrap_or_default()
+        self.target.map(|target| target.product.currency().to_text()).unwrap_or_default()
     }
 
     /// Returns the fields of the form. `accounts` has the bank accounts to choose from.
     fn fields(&self, accounts: Vec<(String, String)>) -> Vec<TaskField> {
         let page = self.page;
-        let product = |name: &str| self.target.map(|target| target.product.at_path(name).to_text()).unwrap_or_default();
+        let product = |name: &str| self.target.map(|target| target.product.any().named(name).to_text()).unwrap_or_default();
         match page.task.kind {
             TaskKind::Seats => {
                 let first = self.target.map(|target| page.first_day(target.product)).unwrap_or_default();
@@ -749,8 +756,8 @@ impl Inputs<'_> {
             TaskKind::EndProduct => vec![self.end(), self.date("Last day", "billing_end_date")],
             TaskKind::MoveEnd => {
                 let last = self.target.map_or_else(
-                    || page.contract().at_path("effective_end_date").to_text(),
-                    |target| target.product.at_path("billing_end_date").to_text(),
+                    || page.contract().effective_end_date().to_text(),
+                    |target| target.product.billing_end_date().to_text(),
                 );
                 let label = if self.target.is_some() { "New last day" } else { "New last day of all products" };
                 vec![self.input(label, "billing_end_date", TaskFieldKind::Day, last).required()]
@@ -775,16 +782,16 @@ impl Inputs<'_> {
         self.radios("End", "end", &choices)
     }
 
-    fn present_price(&self) -> Option<JsonView<'_>> {
-        Some(self.target?.item?.at_path("price"))
+    fn present_price(&self) -> Option<JsonView<'_, PriceJson>> {
+        Some(self.target?.item?.price())
     }
 
     /// Returns the fields of a price without tiers.
     fn prices(&self) -> Vec<TaskField> {
         let Some(price) = self.present_price() else { return Vec::new() };
-        let fields = price_fields(&price.at_path("model").to_text()).unwrap_or_default();
+        let fields = price_fields(&price.model().to_text()).unwrap_or_default();
         let input = |(name, label, is_amount): &(&str, &str, bool)| {
-            let input = self.input(label, name, TaskFieldKind::Number, price.named(name).to_text()).required();
+            let input = self.input(label, name, TaskFieldKind::Number, price.any().named(name).to_text()).required();
             if *is_amount { input.hint(self.currency()) } else { input }
         };
         fields.iter().map(input).collect()
@@ -793,12 +800,10 @@ impl Inputs<'_> {
     /// Returns the rows of a price with tiers, with an empty row for another tier.
     fn tiers(&self) -> Vec<Vec<TaskField>> {
         let price = self.present_price().filter(|_| self.page.task.kind == TaskKind::Price);
-        let Some(price) = price.filter(|price| price_fields(&price.at_path("model").to_text()).is_none()) else {
-            return Vec::new();
-        };
-        let tiers: Vec<JsonView<'_>> = price.named("tiers").elements().collect();
+        let Some(price) = price.filter(|price| price_fields(&price.model().to_text()).is_none()) else { return Vec::new() };
+        let tiers: Vec<JsonView<'_, TierJson>> = price.tiers().items().collect();
         let row = |place: usize| {
-            let present = |name: &str| tiers.get(place).map(|tier| tier.at_path(name).to_text()).unwrap_or_default();
+            let present = |name: &str| tiers.get(place).map(|tier| tier.any().named(name).to_text()).unwrap_or_default();
             let input = |(name, label): (&str, &str)| {
                 self.input(label, &format!("tiers/{place}/{name}"), TaskFieldKind::Number, present(name))
             };
@@ -810,7 +815,7 @@ impl Inputs<'_> {
     fn invoicing(&self, mut accounts: Vec<(String, String)>) -> Vec<TaskField> {
         let page = self.page;
         let text = |label: &str, name: &str, kind: TaskFieldKind| self.input(label, name, kind, page.common(name));
-        let order = page.contract().at_path("po_number").to_text();
+        let order = page.contract().po_number().to_text();
         let account = self.value(ACCOUNT, page.common(&format!("{BANK_TRANSFER}.{ACCOUNT}")));
         accounts.insert(0, (String::new(), "Default of the customer or the entity".to_owned()));
         if accounts.iter().all(|(reference, _)| *reference != account) {
@@ -890,7 +895,7 @@ mod tests {
             {"line_item_id": "seats", "price": {"model": "FLAT", "amount": 9}},
             {"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": 1}, "included_quantity": 0}]});
         let product = JsonView::of(&product);
-        let target = Target { product, item: product.at_path("line_items").elements().nth(1) };
+        let target = Target { product, item: product.line_items().items().nth(1) };
         let edited = Value::Object(prices_of(target, &said(&[("unit_price", "0.5")])));
         let calls = json!({"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": "0.5"}});
         assert_eq!(edited, json!({"line_items": [{"line_item_id": "seats"}, calls]}));

@@ -6,6 +6,11 @@ use crate::{
     WizardStep, href, listings,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_api::dto::contract_view::{ContractCreatedJson, ContractJson};
+use billing_api::dto::customers::CustomerJson;
+use billing_api::dto::pricings::{LineItemJson, PricingJson};
+use billing_api::dto::search::SearchResultJson;
+use billing_api::json_view::JsonAnswer;
 use billing_api::operation::OperationSpec;
 use billing_api::operations::{CreateContract, EditContract, GetContract, GetCustomer, GetPricing, Search};
 use billing_domain::calendar::{Date, parse_date, plus_months};
@@ -150,27 +155,27 @@ struct Wizard<'a> {
     visitor: &'a SessionUser,
     said: &'a FormData,
     /// The contract to which products are added, or null for a new contract.
-    contract: Value,
+    contract: JsonAnswer<ContractJson>,
     /// The customer, or null before it is selected.
-    customer: Value,
+    customer: JsonAnswer<CustomerJson>,
     /// The selected pricings.
-    pricings: Vec<Value>,
+    pricings: Vec<JsonAnswer<PricingJson>>,
     today: Date,
 }
 
 impl<'a> Wizard<'a> {
     async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
         let contract = match reference {
-            Some(reference) => visitor.get_any(&GetContract::SPEC, reference).await?,
-            None => Value::Null,
+            Some(reference) => visitor.get::<GetContract>(reference).await?,
+            None => JsonAnswer::default(),
         };
         let customer_ref = match reference {
-            Some(_) => JsonView::of(&contract).at_path("customer_ref").to_text(),
+            Some(_) => contract.view().customer_ref().to_text(),
             None => field(said, "customer_ref").unwrap_or_default().to_owned(),
         };
         let customer = match customer_ref.as_str() {
-            "" => Value::Null,
-            customer_ref => or_nothing(visitor.get_any(&GetCustomer::SPEC, customer_ref).await)?,
+            "" => JsonAnswer::default(),
+            customer_ref => or_nothing(visitor.get::<GetCustomer>(customer_ref).await)?,
         };
         let mut selected: Vec<&str> = Vec::new();
         for (name, value) in said {
@@ -180,9 +185,9 @@ impl<'a> Wizard<'a> {
         }
         let mut pricings = Vec::new();
         for pricing_ref in selected {
-            pricings.push(or_nothing(visitor.get_any(&GetPricing::SPEC, pricing_ref).await)?);
+            pricings.push(or_nothing(visitor.get::<GetPricing>(pricing_ref).await)?);
         }
-        pricings.retain(|pricing| !pricing.is_null());
+        pricings.retain(|pricing| pricing.view().is_there());
         visitor.shows(
             if reference.is_some() { &EditContract::SPEC } else { &CreateContract::SPEC },
             reference.unwrap_or_default(),
@@ -193,21 +198,21 @@ impl<'a> Wizard<'a> {
     }
 
     fn is_new(&self) -> bool {
-        self.contract.is_null()
+        !self.contract().is_there()
     }
 
-    fn contract(&self) -> JsonView<'_> {
-        JsonView::of(&self.contract)
+    fn contract(&self) -> JsonView<'_, ContractJson> {
+        self.contract.view()
     }
 
-    fn pricings(&self) -> impl Iterator<Item = JsonView<'_>> {
-        self.pricings.iter().map(JsonView::of)
+    fn pricings(&self) -> impl Iterator<Item = JsonView<'_, PricingJson>> {
+        self.pricings.iter().map(JsonAnswer::view)
     }
 
     /// Returns the requested step, or the first step whose choice is missing.
     fn step(&self) -> Step {
         match field(self.said, STEP) {
-            _ if self.customer.is_null() => Step::Customer,
+            _ if !self.customer.view().is_there() => Step::Customer,
             Some("customer") if self.is_new() => Step::Customer,
             _ if self.pricings.is_empty() => Step::Plan,
             Some("plan") => Step::Plan,
@@ -227,7 +232,7 @@ impl<'a> Wizard<'a> {
         let start = parse_date(&first).map_err(|_| ("start", "must be a date"))?;
         let last = match self.value("term", self.default_term()).as_str() {
             "open" => NO_END.to_owned(),
-            "contract" => self.contract().named("effective_end_date").to_text(),
+            "contract" => self.contract().effective_end_date().to_text(),
             ON_DATE => self.value("end", ""),
             months => {
                 let months = months.parse().ok().filter(|months| MONTHS.contains(months)).unwrap_or(MONTHS[0]);
@@ -247,7 +252,7 @@ impl<'a> Wizard<'a> {
 
     /// Returns the target of the wizard's forms.
     fn place(&self) -> String {
-        match self.contract().named("contract_ref").to_text().as_str() {
+        match self.contract().contract_ref().to_text().as_str() {
             "" => href(&["new", "contracts"]),
             reference => href(&["contracts", reference, "add"]),
         }
@@ -281,7 +286,7 @@ impl<'a> Wizard<'a> {
                 is_current: step == current,
             }
         };
-        let reference = self.contract().named("contract_ref").to_text();
+        let reference = self.contract().contract_ref().to_text();
         let (back, advanced) = if self.is_new() {
             (href(&["contracts"]), format!("{}?{ADVANCED}=yes", href(&["new", "contracts"])))
         } else {
@@ -301,15 +306,15 @@ impl<'a> Wizard<'a> {
     /// Returns the choice of a completed step.
     fn choice(&self, step: Step) -> String {
         match step {
-            Step::Customer => JsonView::of(&self.customer).named("name").to_text(),
-            Step::Plan => self.pricings().map(|pricing| pricing.at_path("name").to_text()).collect::<Vec<_>>().join(", "),
+            Step::Customer => self.customer.view().profile().name().to_text(),
+            Step::Plan => self.pricings().map(|pricing| pricing.name().to_text()).collect::<Vec<_>>().join(", "),
             Step::Term => self.days().map(|(first, last)| format!("{first} – {last}")).unwrap_or_default(),
             Step::Quantities => String::new(),
         }
     }
 
     fn title(&self) -> String {
-        match self.contract().named("contract_number").to_text().as_str() {
+        match self.contract().contract_number().to_text().as_str() {
             "" => "New contract".to_owned(),
             number => format!("Add product to {number}"),
         }
@@ -323,10 +328,10 @@ impl<'a> Wizard<'a> {
     /// Returns the objects of a kind that a search finds: reference and name.
     async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
         let raw = crate::query(&[("q", sought)]);
-        let found = self.visitor.get_any_with(&Search::SPEC, "", &raw).await?;
-        let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind)).take(MAX_RESULTS);
-        let named = |one: JsonView<'_>| {
-            let (reference, name) = (one.at_path("ref").to_text(), one.at_path("name").to_text());
+        let found = self.visitor.get_with::<Search>("", &raw).await?;
+        let of_kind = found.view().items().filter(|one| one.kind().is(kind)).take(MAX_RESULTS);
+        let named = |one: JsonView<'_, SearchResultJson>| {
+            let (reference, name) = (one.reference().to_text(), one.name().to_text());
             (reference.clone(), if name.is_empty() { reference } else { name })
         };
         Ok(of_kind.map(named).collect())
@@ -336,9 +341,9 @@ impl<'a> Wizard<'a> {
         let sought = field(self.said, "q").unwrap_or_default();
         let found: Vec<(String, String)> = if sought.is_empty() {
             let newest = few(self.visitor, &listings::CUSTOMERS, &[]).await?;
-            JsonView::of(&newest)
-                .elements()
-                .map(|one| (one.at_path("customer_ref").to_text(), one.at_path("name").to_text()))
+            JsonView::<Vec<CustomerJson>>::of(&newest)
+                .items()
+                .map(|one| (one.customer_ref().to_text(), one.profile().name().to_text()))
                 .collect()
         } else {
             self.found("CUSTOMER", sought).await?
@@ -354,17 +359,17 @@ impl<'a> Wizard<'a> {
 
     async fn plans(&self) -> Result<PageBuilder, Problem> {
         let sought = field(self.said, "q").unwrap_or_default();
-        let of_pricing = |pricing: JsonView<'_>, is_selected: bool| WizardOption {
-            reference: pricing.at_path("product_pricing_ref").to_text(),
-            name: pricing.at_path("name").to_text(),
-            note: pricing.at_path("currency").to_text(),
+        let of_pricing = |pricing: JsonView<'_, PricingJson>, is_selected: bool| WizardOption {
+            reference: pricing.product_pricing_ref().to_text(),
+            name: pricing.name().to_text(),
+            note: pricing.currency().to_text(),
             is_selected,
         };
         // Selected pricings come first, also if the search does not find them.
         let mut options: Vec<WizardOption> = self.pricings().map(|pricing| of_pricing(pricing, true)).collect();
         let offered: Vec<WizardOption> = if sought.is_empty() {
             let all = some_of(self.visitor, &listings::PRICINGS, OFFERED_PRICINGS).await?;
-            JsonView::of(&all).elements().map(|pricing| of_pricing(pricing, false)).collect()
+            JsonView::<Vec<PricingJson>>::of(&all).items().map(|pricing| of_pricing(pricing, false)).collect()
         } else {
             let found = self.found("PRICING", sought).await?.into_iter();
             found.map(|(reference, name)| WizardOption { reference, name, note: String::new(), is_selected: false }).collect()
@@ -386,7 +391,7 @@ impl<'a> Wizard<'a> {
         let mut terms: Vec<(String, String)> = months.collect();
         terms.extend([text("open", "No planned end"), text(ON_DATE, "Until a date")]);
         if !self.is_new() {
-            let last = self.contract().named("effective_end_date").to_text();
+            let last = self.contract().effective_end_date().to_text();
             terms.insert(0, text("contract", &format!("Until the end of the contract, {last}")));
         }
         let cycles = [("MONTHLY", "Every month"), ("QUARTERLY", "Every quarter"), ("YEARLY", "Every year"), ("ONE_TIME", "Once")];
@@ -418,10 +423,9 @@ impl<'a> Wizard<'a> {
         let number = TaskFieldKind::Number;
         let mut quantities = Vec::new();
         for pricing in self.pricings() {
-            for item in pricing.at_path("line_items").elements().filter(|item| item.at_path("kind").is("FIXED")) {
-                let (name, label) = (quantity_name(pricing, item), item.at_path("name").to_text());
-                let label =
-                    if self.pricings.len() > 1 { format!("{}: {label}", pricing.at_path("name").to_text()) } else { label };
+            for item in pricing.line_items().items().filter(|item| item.kind().is("FIXED")) {
+                let (name, label) = (quantity_name(pricing, item), item.name().to_text());
+                let label = if self.pricings.len() > 1 { format!("{}: {label}", pricing.name().to_text()) } else { label };
                 quantities.push(TaskField::new(&label, &name, number.clone(), self.value(&name, "1")));
             }
         }
@@ -447,7 +451,7 @@ impl<'a> Wizard<'a> {
         let rehearsed = self.visitor.rehearse(self.operation(), &self.reference(), Some(body)).await;
         let (effects, problem) = match rehearsed {
             Ok(effects) => (effects, None),
-            Err(problem) if belongs_beside(&problem) => (Value::Null, Some(problem)),
+            Err(problem) if belongs_beside(&problem) => (JsonAnswer::default(), Some(problem)),
             Err(problem) => return Err(problem),
         };
         let (mut fields, mut more) = self.fields();
@@ -475,11 +479,11 @@ impl<'a> Wizard<'a> {
         let parts: Vec<&str> = error.pointer.trim_start_matches('/').split('/').collect();
         if let ["products", place, "line_items", item, "quantities", ..] = parts.as_slice() {
             let index = |text: &str| text.parse::<usize>().ok();
-            let existing = self.contract().named("products").elements().count();
+            let existing = self.contract().products().items().count();
             let pricing = index(place).and_then(|place| self.pricings().nth(place.checked_sub(existing)?));
             let name = pricing
                 .zip(index(item))
-                .and_then(|(pricing, item)| Some(quantity_name(pricing, pricing.at_path("line_items").elements().nth(item)?)));
+                .and_then(|(pricing, item)| Some(quantity_name(pricing, pricing.line_items().items().nth(item)?)));
             if let Some(name) = name {
                 own.pointer = format!("/{name}");
             }
@@ -492,12 +496,12 @@ impl<'a> Wizard<'a> {
     }
 
     fn reference(&self) -> String {
-        self.contract().named("contract_ref").to_text()
+        self.contract().contract_ref().to_text()
     }
 
     async fn carry_out(&self, body: Value) -> Result<PageAnswer, Problem> {
         let answer = self.visitor.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
-        let contract_ref = JsonView::of(&answer.json()?).at_path("contract_ref").to_text();
+        let contract_ref = JsonView::<ContractCreatedJson>::of(&answer.json()?).contract_ref().to_text();
         let done = if self.is_new() { "new.contracts" } else { "task.add" };
         Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))
     }
@@ -505,18 +509,18 @@ impl<'a> Wizard<'a> {
     /// Returns the body of the API call, or `None` if a choice is missing.
     fn body(&self) -> Option<Value> {
         let (first, last) = self.days().ok()?;
-        if self.customer.is_null() || self.pricings.is_empty() {
+        if !self.customer.view().is_there() || self.pricings.is_empty() {
             return None;
         }
         let added = self.pricings().map(|pricing| self.product(pricing, &first, &last));
         let mut body = Map::new();
         if self.is_new() {
-            body.insert("customer_ref".to_owned(), JsonView::of(&self.customer).at_path("customer_ref").json().clone());
+            body.insert("customer_ref".to_owned(), self.customer.view().customer_ref().json().clone());
             body.extend(field(self.said, "po_number").map(|order| ("po_number".to_owned(), Value::from(order))));
             body.insert("products".to_owned(), added.collect());
         } else {
-            let existing = self.contract().at_path("products").elements().map(|product| Value::Object(identity(product)));
-            body.insert("version".to_owned(), self.contract().at_path("version").json().clone());
+            let existing = self.contract().products().items().map(|product| Value::Object(identity(product)));
+            body.insert("version".to_owned(), self.contract().version().json().clone());
             body.insert("products".to_owned(), existing.chain(added).collect());
         }
         if field(self.said, ALLOW_BACKDATED).is_some() {
@@ -526,9 +530,9 @@ impl<'a> Wizard<'a> {
     }
 
     /// Returns a product of the API call.
-    fn product(&self, pricing: JsonView<'_>, first: &str, last: &str) -> Value {
+    fn product(&self, pricing: JsonView<'_, PricingJson>, first: &str, last: &str) -> Value {
         let mut product = json!({
-            "product_pricing_ref": pricing.at_path("product_pricing_ref").json(),
+            "product_pricing_ref": pricing.product_pricing_ref().json(),
             "billing_start_date": first,
             "billing_end_date": last,
             "billing_cycle": {"unit": self.value("cycle", "MONTHLY")},
@@ -539,15 +543,15 @@ impl<'a> Wizard<'a> {
                 product[name] = Value::from(value);
             }
         }
-        let quantity = |item: JsonView<'_>| {
+        let quantity = |item: JsonView<'_, LineItemJson>| {
             let quantity = field(self.said, &quantity_name(pricing, item)).filter(|quantity| *quantity != "1");
-            quantity.filter(|_| item.at_path("kind").is("FIXED"))
+            quantity.filter(|_| item.kind().is("FIXED"))
         };
-        let items = || pricing.at_path("line_items").elements();
+        let items = || pricing.line_items().items();
         // Without a list, the product has all line items of the pricing.
         if items().any(|item| quantity(item).is_some()) {
-            let item = |item: JsonView<'_>| {
-                let mut selected = json!({"line_item_id": item.at_path("line_item_id").json()});
+            let item = |item: JsonView<'_, LineItemJson>| {
+                let mut selected = json!({"line_item_id": item.line_item_id().json()});
                 if let Some(quantity) = quantity(item) {
                     selected["quantities"] = json!([{"from": first, "quantity": quantity}]);
                 }
@@ -560,6 +564,6 @@ impl<'a> Wizard<'a> {
 }
 
 /// Returns the name of the field with the quantity of a line item.
-fn quantity_name(pricing: JsonView<'_>, item: JsonView<'_>) -> String {
-    format!("quantity/{}/{}", pricing.at_path("product_pricing_ref").to_text(), item.at_path("line_item_id").to_text())
+fn quantity_name(pricing: JsonView<'_, PricingJson>, item: JsonView<'_, LineItemJson>) -> String {
+    format!("quantity/{}/{}", pricing.product_pricing_ref().to_text(), item.line_item_id().to_text())
 }

@@ -1,6 +1,6 @@
 //! Loads the data of a customer's pages.
 
-use crate::{Crumb, CustomerAnswers, JsonView, Span, StatementAnswers, href, listings};
+use crate::{Crumb, CustomerAnswers, Span, StatementAnswers, href, listings};
 use billing_api::console::FormData;
 use billing_application::UseCase;
 use billing_domain::calendar::{Date, first_of_month, plus_months};
@@ -23,10 +23,10 @@ const STATEMENT_MONTHS: i64 = 2;
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get_any(&GetCustomer::SPEC, reference).await?;
-    let balance = visitor.get_any(&GetBalance::SPEC, reference).await?;
+    let customer = visitor.get::<GetCustomer>(reference).await?;
+    let balance = visitor.get::<GetBalance>(reference).await?;
     // The check is refused if no entity bills the customer by default.
-    let e_invoice = visitor.get_any(&CheckEInvoice::SPEC, reference).await.unwrap_or_default();
+    let e_invoice = visitor.get::<CheckEInvoice>(reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
     let contracts = few(visitor, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
@@ -37,7 +37,7 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
     visitor.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
     let address = sums::address("customer", &pairs(&narrowed));
     let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
-    let title = JsonView::of(&customer).at_path("name").to_text();
+    let title = customer.view().profile().name().to_text();
     let (may_edit, may_contract) = (visitor.may(UseCase::EditCustomer), visitor.may(UseCase::CreateContract));
     let answers = CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract };
     let body = crate::customer(&answers);
@@ -49,15 +49,15 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 /// # Errors
 /// Returns the problem of a failed API call, such as one for days out of order.
 pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get_any(&GetCustomer::SPEC, reference).await?;
+    let customer = visitor.get::<GetCustomer>(reference).await?;
     let today = visitor.zone.service_date(visitor.now());
     let day = |name: &str, usual: Date| field(said, name).map_or_else(|| usual.to_string(), str::to_owned);
     let days = (day("from", plus_months(first_of_month(today), -STATEMENT_MONTHS)), day("to", today));
     let raw = crate::query(&[("from", &days.0), ("to", &days.1)]);
-    let accounts = visitor.get_any_with(&GetStatement::SPEC, reference, &raw).await?;
+    let accounts = visitor.get_with::<GetStatement>(reference, &raw).await?;
     let url = GetStatement::SPEC.url(reference);
     let files = [("PDF", "pdf"), ("CSV", "csv")].map(|(label, format)| (label, format!("{url}?{raw}&format={format}")));
-    let own = Crumb { name: JsonView::of(&customer).at_path("name").to_text(), href: href(&["customers", reference]) };
+    let own = Crumb { name: customer.view().profile().name().to_text(), href: href(&["customers", reference]) };
     let crumbs = crumbs(&listings::CUSTOMERS).into_iter().chain([own]).collect();
     let body = crate::statement(&StatementAnswers { customer, accounts, days, files: files.to_vec() });
     Ok(PageBuilder { title: "Statement".to_owned(), part: "customers", crumbs, body })

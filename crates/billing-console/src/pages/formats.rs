@@ -2,6 +2,7 @@
 
 use crate::{Crumb, FORMAT_FIELDS, FormatEditor, FormatField, format_fields, href, listings};
 use billing_api::console::{FormData, PageAnswer};
+use billing_api::json_view::JsonAnswer;
 use billing_api::operations::{CreateUsageFormat, EditUsageFormat, GetUsageFormat, TestUsageFormat};
 use serde_json::{Map, Value};
 
@@ -18,10 +19,10 @@ const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"
 /// Renders the editor.
 pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     let format = match edited {
-        Some(reference) => visitor.quietly().get_any(&GetUsageFormat::SPEC, reference).await?,
-        None => Value::Null,
+        Some(reference) => visitor.quietly().get::<GetUsageFormat>(reference).await?,
+        None => JsonAnswer::default(),
     };
-    Ok(made(editor(visitor, edited, format_fields(&format), SAMPLE.to_owned()), edited))
+    Ok(made(editor(visitor, edited, format_fields(format.view().json()), SAMPLE.to_owned()), edited))
 }
 
 fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
@@ -87,18 +88,18 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
             Problem::from(found)
         })?;
         let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
-        let tried = visitor.post_any(&TestUsageFormat::SPEC, asked).await?.json()?;
+        let tried = visitor.post::<TestUsageFormat>(asked).await?;
         let mut editor = again(visitor, edited, said);
-        editor.mapped = Some(tried["mapped"].clone());
+        editor.mapped = Some(tried.view().mapped().json().clone());
         return Ok(html(made(editor, edited).page(visitor, None)));
     }
     let (key, body) = (key(said), Some(body));
     let (saved, done) = match edited {
-        None => (visitor.change(&CreateUsageFormat::SPEC, "", key, body).await, "make"),
-        Some(reference) => (visitor.change(&EditUsageFormat::SPEC, reference, key, body).await, "edit"),
+        None => (visitor.carry_out::<CreateUsageFormat>("", key, body).await, "make"),
+        Some(reference) => (visitor.carry_out::<EditUsageFormat>(reference, key, body).await, "edit"),
     };
-    let answer = saved?.json()?;
-    Ok(to(&format!("{}?done={done}", href(&[part, answer["format_ref"].as_str().unwrap_or_default()]))))
+    let answer = saved?;
+    Ok(to(&format!("{}?done={done}", href(&[part, &answer.view().format_ref().to_text()]))))
 }
 
 /// Returns the API request body for the submitted values.

@@ -7,8 +7,11 @@ use crate::{
     RESIZE, Suggestions, href, listings,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_api::dto::documents::DocumentJson;
+use billing_api::dto::effects::EffectsJson;
+use billing_api::json_view::JsonAnswer;
+use billing_api::operations::DryRun;
 use billing_application::UseCase;
-use http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::form_data::{field, query};
@@ -18,7 +21,7 @@ use super::openapi_index::{BodyField, shapes};
 use super::page_builder::PageBuilder;
 use super::reply::{belongs_beside, html, to, told};
 use super::resources;
-use super::session_user::SessionUser;
+use super::session_user::{AnswerOf, SessionUser};
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations::{
@@ -342,7 +345,7 @@ pub(super) struct FormPage<'a> {
     action: &'static FormAction,
     reference: Option<&'a str>,
     /// The existing object.
-    present: Value,
+    present: JsonAnswer,
     /// The short form; `None` for the form with all fields.
     short: Option<ShortForm>,
 }
@@ -366,13 +369,13 @@ impl<'a> FormPage<'a> {
         visitor.allow(action.use_case()?)?;
         let present = match (action.of, reference) {
             (Some(part), Some(reference)) => resources::read(visitor, part, reference).await?,
-            _ => Value::Null,
+            _ => JsonAnswer::default(),
         };
         let asked = query(&visitor.request);
         let short = match action.place {
             _ if field(&asked, ADVANCED).is_some() => None,
             ["new", "pricings"] => field(&asked, MODEL).and_then(short_forms::new_pricing),
-            ["edit", "pricings"] => Some(short_forms::edited_prices(&present)),
+            ["edit", "pricings"] => Some(short_forms::edited_prices(present.view().read_as())),
             ["new" | "edit", part] => short_forms::catalog_form(part),
             _ => None,
         };
@@ -432,7 +435,7 @@ impl<'a> FormPage<'a> {
     /// Returns the name of the present object, or its reference.
     fn name(&self) -> Option<String> {
         let listing = self.action.of.and_then(Listing::of);
-        let name = listing.map(|listing| listing.name_of(JsonView::of(&self.present))).filter(|name| !name.is_empty());
+        let name = listing.map(|listing| listing.name_of(self.present.view())).filter(|name| !name.is_empty());
         name.or_else(|| self.reference.map(str::to_owned))
     }
 
@@ -475,14 +478,14 @@ impl<'a> FormPage<'a> {
         }
         let begins = self.action.prefill.map(|(field, from)| {
             let mut said = Map::new();
-            said.insert(field.to_owned(), self.present.get(from).cloned().unwrap_or_default());
+            said.insert(field.to_owned(), self.present.view().json().get(from).cloned().unwrap_or_default());
             Value::Object(said)
         });
         let defaults = self.short.as_ref().map(ShortForm::defaults).filter(|defaults| !defaults.is_empty());
         let source = match (&begins, &defaults) {
             (Some(begins), _) => InitialValues::Present(begins),
             (None, Some(defaults)) => InitialValues::Said(defaults),
-            (None, None) if self.edits() => InitialValues::Present(&self.present),
+            (None, None) if self.edits() => InitialValues::Present(self.present.view().json()),
             (None, None) => InitialValues::Nothing,
         };
         self.form(source, None).await
@@ -541,25 +544,24 @@ impl<'a> FormPage<'a> {
             }
             answer => answer?,
         };
-        let answer = if answer.status == StatusCode::NO_CONTENT { Value::Null } else { answer.json()? };
+        let answer: JsonAnswer = answer.json()?.into();
         let (part, field) = self.action.redirect;
-        let reference = JsonView::of(&answer).at_path(field).to_text();
+        let reference = answer.view().named(field).to_text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
-        Ok(to(&format!("{page}?{}", self.done(said, &answer))))
+        Ok(to(&format!("{page}?{}", self.done(said, answer.view().read_as()))))
     }
 
     /// Returns the query that selects the notice after success.
-    fn done(&self, said: &FormData, answer: &Value) -> String {
+    fn done(&self, said: &FormData, answer: JsonView<'_, DocumentJson>) -> String {
         let [kind, what] = self.action.place;
         let amount = self.action.amount_message.and_then(|_| field(said, "amount"));
         let Some(amount) = amount else { return format!("done={kind}.{what}") };
-        let of_answer = |name: &str| answer.get(name).map(|value| JsonView::<Value>::of(value).to_text()).unwrap_or_default();
-        let amount = with_decimals(amount, &of_answer("total"));
-        let shown = crate::query(&[("amount", &amount), ("currency", &of_answer("currency"))]);
+        let amount = with_decimals(amount, &answer.total().to_text());
+        let shown = crate::query(&[("amount", &amount), ("currency", &answer.currency().to_text())]);
         format!("done={kind}.{what}&{shown}")
     }
 
-    async fn rehearsed(&self, said: &FormData) -> Result<Value, Problem> {
+    async fn rehearsed(&self, said: &FormData) -> AnswerOf<DryRun> {
         let reference = self.reference.unwrap_or_default();
         self.visitor.rehearse(self.action.operation, reference, self.body(said)).await
     }
@@ -569,22 +571,22 @@ impl<'a> FormPage<'a> {
         let mut pricing = Map::new();
         for shape in self.shapes() {
             // An edit omits unchanged fields.
-            pricing.extend(self.present.get(&shape.name).map(|value| (shape.name, value.clone())));
+            pricing.extend(self.present.view().json().get(&shape.name).map(|value| (shape.name, value.clone())));
         }
         let Some(Value::Object(changes)) = self.body(said) else { return Err(Problem::internal()) };
         pricing.extend(changes);
         pricing.remove("product_pricing_ref");
         let pricing = Value::Object(pricing);
-        let quantities = crate::quantities(&pricing, "");
+        let quantities = crate::quantities(JsonView::of(&pricing), "");
         // Without a line item for usage, the API still checks the pricing.
         let quantities = if quantities.is_empty() { vec!["1".to_owned()] } else { quantities };
         let mut asked = pricing.clone();
         asked["quantities"] = Value::from(quantities);
-        let rates = self.visitor.post_any(&RateNewPricing::SPEC, asked).await?.json()?;
+        let rates = self.visitor.post::<RateNewPricing>(asked).await?;
         let preview = PricePreview {
             title: self.title(),
             tells: self.tells(),
-            pricing,
+            pricing: pricing.into(),
             rates,
             action: self.address(),
             button: self.action.button,
@@ -597,7 +599,7 @@ impl<'a> FormPage<'a> {
     fn body(&self, said: &FormData) -> Option<Value> {
         let mut shapes = self.shapes();
         let takes_one = !shapes.is_empty() || self.action.reference_field.is_some() || self.action.set_field.is_some();
-        let present = if self.edits() { Some(&self.present) } else { None };
+        let present = self.edits().then(|| self.present.view().json());
         let mut body = match &self.short {
             None => form_fields::body(&shapes, "", said, present, self.action.lists),
             Some(short) => {
@@ -657,12 +659,17 @@ impl<'a> FormPage<'a> {
     }
 
     /// Returns the address of the form with all fields, if the shown form leaves out some.
+    /// Returns the existing object as a document.
+    fn document(&self) -> JsonView<'_, DocumentJson> {
+        self.present.view().read_as()
+    }
+
     fn advanced(&self) -> Option<String> {
         let has_more = self.short.as_ref().is_some_and(|short| short.has_advanced);
         has_more.then(|| format!("{}?{ADVANCED}=yes", href(&self.place())))
     }
 
-    fn preview(&self, effects: Value, said: &FormData) -> String {
+    fn preview(&self, effects: JsonAnswer<EffectsJson>, said: &FormData) -> String {
         let preview = Preview {
             title: self.title(),
             tells: self.tells(),
@@ -690,7 +697,7 @@ impl<'a> FormPage<'a> {
     /// Loads the suggestions for reference fields.
     async fn all_suggestions(&self, shown: &[Item]) -> Result<Vec<Suggestions>, Problem> {
         let mut suggestions = suggestions(self.visitor, shown, if self.edits() { "" } else { self.action.place[1] }).await?;
-        if has_field(shown, "document_ref") && self.present["customer"].is_object() {
+        if has_field(shown, "document_ref") && self.document().customer().is_there() {
             suggestions.push(self.open_documents().await?);
         }
         Ok(suggestions)
@@ -698,19 +705,20 @@ impl<'a> FormPage<'a> {
 
     /// Loads the documents of the customer that an amount of the present document can settle.
     async fn open_documents(&self) -> Result<Suggestions, Problem> {
-        let of = |pointer: &str| self.present.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let document = self.document();
+        let (customer_ref, currency) = (document.customer().customer_ref().to_text(), document.currency().to_text());
         let narrowed = [
-            ("customer_ref", of("/customer/customer_ref")),
-            ("currency", of("/currency")),
+            ("customer_ref", customer_ref.as_str()),
+            ("currency", currency.as_str()),
             ("has_amount_due", "true"),
             ("totals", "false"),
         ];
         let open = few(&self.visitor.quietly(), &listings::DOCUMENTS, &narrowed).await?;
-        let choice = |one: JsonView<'_>| {
-            let (number, due, currency) = (one.at_path("document_number"), one.at_path("amount_due"), one.at_path("currency"));
-            (one.at_path("document_ref").to_text(), format!("{}, {} {} due", number.to_text(), due.to_text(), currency.to_text()))
+        let choice = |one: JsonView<'_, DocumentJson>| {
+            let (number, due, currency) = (one.document_number(), one.amount_due(), one.currency());
+            (one.document_ref().to_text(), format!("{}, {} {} due", number.to_text(), due.to_text(), currency.to_text()))
         };
-        Ok(Suggestions { field: "document_ref", choices: JsonView::of(&open).elements().map(choice).collect() })
+        Ok(Suggestions { field: "document_ref", choices: JsonView::<Vec<DocumentJson>>::of(&open).items().map(choice).collect() })
     }
 }
 
@@ -730,8 +738,10 @@ pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part:
     for (field, part) in NAMED {
         let Some(listing) = Listing::of(part).filter(|_| *part != new_part && has_field(shown, field)) else { continue };
         let elements = some_of(visitor, listing, SUGGESTED).await?;
-        let choices =
-            JsonView::of(&elements).elements().map(|one| named(one.at_path(field).to_text(), &listing.name_of(one))).collect();
+        let choices = JsonView::<Value>::of(&elements)
+            .elements()
+            .map(|one| named(one.at_path(field).to_text(), &listing.name_of(one)))
+            .collect();
         suggestions.push(Suggestions { field, choices });
     }
     Ok(suggestions)

@@ -93,8 +93,8 @@ pub(super) async fn with_amounts_due(
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
         let references: Vec<String> = some.iter().map(|customer| customer_of(customer).to_text()).collect();
         let raw = crate::query(&[("customer_ref", &references.join(","))]);
-        let due = visitor.get_any_with(&ListAmountsDue::SPEC, "", &raw).await?;
-        add_amounts_due(some, JsonView::of(&due));
+        let due = visitor.get_with::<ListAmountsDue>("", &raw).await?;
+        add_amounts_due(some, due.view());
     }
     Ok(elements)
 }

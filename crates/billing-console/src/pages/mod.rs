@@ -3,7 +3,6 @@
 
 mod api_client;
 mod bulk;
-mod calculations;
 mod contract_tasks;
 mod contract_wizard;
 mod csv;

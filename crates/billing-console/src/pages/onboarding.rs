@@ -3,6 +3,13 @@
 
 use crate::{Crumb, FirstCall, FirstStep, InputKind, Item, Listing, Notice, Start, View, Waited, href, listings};
 use billing_api::console::{FormData, PageAnswer};
+use billing_api::dto::contract_view::ContractJson;
+use billing_api::dto::customers::CustomerJson;
+use billing_api::dto::entities::EntityJson;
+use billing_api::dto::events::EventJson;
+use billing_api::dto::pricings::PricingJson;
+use billing_api::dto::usage_products::UsageProductJson;
+use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operation::OperationSpec;
 use billing_api::operations::{
     CreateContract, CreateCustomer, CreatePricing, CreateUsageProduct, EditEntity, GenerateKey, GetDocument, GetPricing,
@@ -11,7 +18,6 @@ use billing_domain::calendar::{TimeZone, plus_months};
 use serde_json::{Value, json};
 
 use super::api_client::or_nothing;
-use super::calculations::with_steps;
 use super::form_data::{field as field_of, key, query};
 use super::form_fields::{self, InitialValues, ListEdits};
 use super::forms;
@@ -172,7 +178,7 @@ async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
 
 /// Returns whether a step is complete. An entity exists from the beginning, but without an address.
 fn is_done(made: &SetupResource, found: &Value) -> bool {
-    !found.is_null() && (made.name != "entity" || !found["address"].is_null())
+    !found.is_null() && (made.name != "entity" || JsonView::<EntityJson>::of(found).profile().address().is_there())
 }
 
 /// Progress of the setup up to the first invoice.
@@ -226,9 +232,13 @@ impl Defaults {
         match (made.name, field) {
             ("entity", "timezone") => self.zone.name().to_owned(),
             ("entity", field) => entity.pointer(&format!("/{field}")).map(text).unwrap_or_default(),
-            ("pricing", "line_items/0/usage_product_ref") => text(&usage_product["usage_product_ref"]),
-            ("contract", "customer_ref") => text(&customer["customer_ref"]),
-            ("contract", "products/0/product_pricing_ref") => text(&pricing["product_pricing_ref"]),
+            ("pricing", "line_items/0/usage_product_ref") => {
+                JsonView::<UsageProductJson>::of(usage_product).usage_product_ref().to_text()
+            }
+            ("contract", "customer_ref") => JsonView::<CustomerJson>::of(customer).customer_ref().to_text(),
+            ("contract", "products/0/product_pricing_ref") => {
+                JsonView::<PricingJson>::of(pricing).product_pricing_ref().to_text()
+            }
             ("contract", "products/0/billing_start_date") => self.first.clone(),
             ("contract", "products/0/billing_end_date") => self.last.clone(),
             _ => String::new(),
@@ -252,10 +262,10 @@ pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData
         visitor.shows(made.operation, made.reference_of(found), "");
     }
     let events = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
-    let billed = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(|document| {
-        let number = events[0]["related_document_numbers"].as_str().unwrap_or(document);
-        (number.to_owned(), href(&["documents", document]))
-    });
+    let billed = JsonView::<Vec<EventJson>>::of(&events)
+        .items()
+        .next()
+        .map(|event| (event.related_document_numbers().to_text(), href(&["documents", &event.related_document_ref().to_text()])));
     let body = crate::start(&Start { steps, billed, form_key: visitor.unique() });
     let asked = query(&visitor.request);
     let done = field_of(&asked, "done").and_then(|name| STEPS.iter().find(|made| made.name == name));
@@ -326,24 +336,24 @@ fn body(made: &SetupResource, said: &FormData) -> Value {
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
 async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let contract_ref = text(&contract["contract_ref"]);
+    let contract = JsonView::<ContractJson>::of(&contract);
+    let contract_ref = contract.contract_ref().to_text();
     if contract_ref.is_empty() {
         // No contract can bill an event yet, so the setup page shows the missing steps.
         return Ok(super::reply::to(&href(&[START])));
     }
-    let pricing_ref = contract.pointer("/products/0/product_pricing_ref").map(text);
-    let pricing = match pricing_ref {
-        Some(pricing_ref) => visitor.quietly().get_any(&GetPricing::SPEC, &pricing_ref).await?,
-        None => first_pricing,
+    let pricing = match contract.products().items().next() {
+        Some(product) => visitor.quietly().get::<GetPricing>(&product.product_pricing_ref().to_text()).await?,
+        None => first_pricing.into(),
     };
-    let metered = pricing["line_items"].as_array().into_iter().flatten().find_map(|item| item["usage_product_ref"].as_str());
-    let usage_product_ref = metered.map_or_else(|| text(&usage_product["usage_product_ref"]), str::to_owned);
-    let made = visitor.change(&GenerateKey::SPEC, "", key(said), Some(json!({"name": "First steps"}))).await?.json()?;
+    let metered = pricing.view().line_items().items().map(|item| item.usage_product_ref()).find(|product| product.is_there());
+    let usage_product_ref =
+        metered.map_or_else(|| JsonView::<UsageProductJson>::of(&usage_product).usage_product_ref().to_text(), JsonView::to_text);
+    let made = visitor.carry_out::<GenerateKey>("", key(said), Some(json!({"name": "First steps"}))).await?;
     let call = FirstCall {
         made,
         service: visitor.service(),
-        customer_ref: text(&contract["customer_ref"]),
+        customer_ref: contract.customer_ref().to_text(),
         usage_product_ref,
         contract_ref,
     };
@@ -358,15 +368,15 @@ pub(super) async fn wait(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
     let asked = query(&visitor.request);
     let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
     let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
-    let document_ref = events.pointer("/0/related_document_ref").and_then(Value::as_str).map(str::to_owned);
+    let document_ref = JsonView::<Vec<EventJson>>::of(&events).items().next().map(|event| event.related_document_ref().to_text());
     let document = match document_ref {
-        Some(reference) => with_steps(or_nothing(visitor.get_any(&GetDocument::SPEC, &reference).await)?),
-        None => Value::Null,
+        Some(reference) => or_nothing(visitor.get::<GetDocument>(&reference).await)?,
+        None => JsonAnswer::default(),
     };
     let today = TimeZone::UTC.service_date(visitor.now()).to_string();
     let raw = crate::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
     let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
-    let has_document = !document.is_null();
+    let has_document = document.view().is_there();
     let is_looking = !has_document && field_of(&asked, "paused").is_none();
     let body = crate::wait(&Waited { document, refused, contract_ref, is_looking });
     let title = if has_document { "First invoice" } else { "Waiting for the first event" };

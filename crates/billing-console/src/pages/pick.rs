@@ -1,8 +1,9 @@
 //! Objects that the script suggests for a reference while one types.
 
 use crate::JsonView;
+use billing_api::dto::search::SearchResultJson;
 use billing_api::operations::Search;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::form_data::{field, query};
 use super::forms::named;
@@ -32,15 +33,20 @@ pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<PageAns
     let asked = query(&visitor.request);
     let found: Vec<(String, String)> = match field(&asked, "q") {
         Some(sought) => {
-            let found = visitor.get_any_with(&Search::SPEC, "", &crate::query(&[("q", sought)])).await?;
-            let of_kind = JsonView::of(&found).elements().filter(|one| one.at_path("kind").is(kind));
-            let name = |one: JsonView<'_>| one.at_path(if one.at_path("name").is_there() { "name" } else { "number" }).to_text();
-            of_kind.map(|one| named(one.at_path("ref").to_text(), &name(one))).collect()
+            let found = visitor.get_with::<Search>("", &crate::query(&[("q", sought)])).await?;
+            let of_kind = found.view().items().filter(|one| one.kind().is(kind));
+            let name = |one: JsonView<'_, SearchResultJson>| {
+                if one.name().is_there() { one.name().to_text() } else { one.number().to_text() }
+            };
+            of_kind.map(|one| named(one.reference().to_text(), &name(one))).collect()
         }
         None => {
             let listing = listing_of(part)?;
             let first = few(visitor, listing, &[]).await?;
-            JsonView::of(&first).elements().map(|one| named(one.at_path(reference).to_text(), &listing.name_of(one))).collect()
+            JsonView::<Value>::of(&first)
+                .elements()
+                .map(|one| named(one.at_path(reference).to_text(), &listing.name_of(one)))
+                .collect()
         }
     };
     Ok(data(&json!(found)))

@@ -3,11 +3,11 @@
 
 use crate::{Filter, InputKind, JsonView, NamedPeriod, View, period_filters, selected_part};
 use billing_api::console::FormData;
+use billing_api::dto::search::SearchResultJson;
 use billing_api::operations::Search;
 use billing_application::error::UseCaseError;
 use billing_domain::calendar::{Date, Period, TimeZone, Timestamp, day_after, minus_days, parse_date, plus_months};
 use billing_domain::violation::Violations;
-use serde_json::Value;
 
 use super::form_data::field;
 use super::session_user::SessionUser;
@@ -184,22 +184,22 @@ async fn search(visitor: &SessionUser, part: &str, sought: &str) -> Option<(Stri
     let (_, kind) = KINDS.iter().find(|(of, _)| *of == part)?;
     let raw = crate::query(&[("q", sought)]);
     // Without the permission to search, only references select objects.
-    let found = visitor.quietly().get_any_with(&Search::SPEC, "", &raw).await.ok()?;
-    matching(&found, kind, sought)
+    let found = visitor.quietly().get_with::<Search>("", &raw).await.ok()?;
+    matching(found.view(), kind, sought)
 }
 
-fn matching(found: &Value, kind: &str, sought: &str) -> Option<(String, String)> {
-    let of_kind: Vec<JsonView<'_>> = JsonView::of(found).elements().filter(|hit| hit.at_path("kind").is(kind)).collect();
-    let identified = of_kind.iter().find(|hit| hit.at_path("ref").is(sought) || hit.at_path("number").is(sought));
+fn matching(found: JsonView<'_, Vec<SearchResultJson>>, kind: &str, sought: &str) -> Option<(String, String)> {
+    let of_kind: Vec<JsonView<'_, SearchResultJson>> = found.items().filter(|hit| hit.kind().is(kind)).collect();
+    let identified = of_kind.iter().find(|hit| hit.reference().is(sought) || hit.number().is(sought));
     let hit = match identified {
         Some(hit) => hit,
         None => {
-            let mut named = of_kind.iter().filter(|hit| hit.at_path("name").to_text().to_lowercase() == sought.to_lowercase());
+            let mut named = of_kind.iter().filter(|hit| hit.name().to_text().to_lowercase() == sought.to_lowercase());
             named.next().filter(|_| named.next().is_none())?
         }
     };
-    let label = [hit.at_path("number").to_text(), hit.at_path("name").to_text()].into_iter().find(|label| !label.is_empty());
-    Some((hit.at_path("ref").to_text(), label.unwrap_or_default()))
+    let label = [hit.number().to_text(), hit.name().to_text()].into_iter().find(|label| !label.is_empty());
+    Some((hit.reference().to_text(), label.unwrap_or_default()))
 }
 
 fn unknown_period(word: &str) -> Problem {
@@ -277,11 +277,11 @@ mod tests {
     fn a_name_selects_an_object_only_if_no_other_has_it() {
         let hit = |reference: &str, name: &str| json!({"kind": "CUSTOMER", "ref": reference, "number": null, "name": name});
         let found = json!([hit("acme", "Acme Ltd"), hit("a-2", "Twin"), hit("a-3", "twin"), {"kind": "ENTITY", "ref": "x", "number": null, "name": "X"}]);
-        let matching = |sought| matching(&found, "CUSTOMER", sought);
+        let matching = |sought| matching(JsonView::of(&found), "CUSTOMER", sought);
         let acme = Some(("acme".to_owned(), "Acme Ltd".to_owned()));
         assert_eq!((matching("acme"), matching("ACME ltd")), (acme.clone(), acme));
         assert_eq!((matching("Twin"), matching("x"), matching("nobody")), (None, None, None));
         let contract = json!([{"kind": "CONTRACT", "ref": "01a2", "number": "C-28", "name": null}]);
-        assert_eq!(super::matching(&contract, "CONTRACT", "C-28"), Some(("01a2".to_owned(), "C-28".to_owned())));
+        assert_eq!(super::matching(JsonView::of(&contract), "CONTRACT", "C-28"), Some(("01a2".to_owned(), "C-28".to_owned())));
     }
 }

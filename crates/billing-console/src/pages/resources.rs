@@ -1,7 +1,7 @@
 //! Resources whose page shows a single API response.
 
 use crate::Listing;
-use serde_json::Value;
+use billing_api::json_view::JsonAnswer;
 
 use super::session_user::SessionUser;
 use billing_api::problem::Problem;
@@ -10,9 +10,10 @@ use billing_api::problem::Problem;
 ///
 /// # Errors
 /// Returns a problem if the part or the object does not exist.
-pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<Value, Problem> {
+pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<JsonAnswer, Problem> {
     let id = Listing::of(part).and_then(|listing| listing.read).ok_or_else(Problem::unknown_route)?;
-    visitor.get_any(id, reference).await
+    visitor.shows(id, reference, "");
+    Ok(JsonAnswer::from(visitor.answer(id, reference, "").await?.json()?))
 }
 
 #[cfg(test)]

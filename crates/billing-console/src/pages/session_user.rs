@@ -15,7 +15,6 @@ use maud::Markup;
 use serde_json::{Map, Value};
 
 use super::api_client::Listed;
-use super::calculations::effects_with_steps;
 use super::form_data::{field, key as form_key};
 use crate::{ACCEPTED, CurrentUser, Frame};
 
@@ -119,36 +118,6 @@ impl SessionUser {
         Ok(JsonAnswer::of::<O>(self.answer(O::SPEC, reference, query).await?.json()?))
     }
 
-    /// Returns the JSON that an operation returns for a reference, without its type.
-    ///
-    /// # Errors
-    /// Returns the operation's refusal.
-    pub(super) async fn get_any(&self, operation: &'static OperationSpec, reference: &str) -> Result<Value, Problem> {
-        self.get_any_with(operation, reference, "").await
-    }
-
-    /// Returns the JSON that an operation returns for a reference and a query string, without its type.
-    ///
-    /// # Errors
-    /// Returns the operation's refusal.
-    pub(super) async fn get_any_with(
-        &self,
-        operation: &'static OperationSpec,
-        reference: &str,
-        query: &str,
-    ) -> Result<Value, Problem> {
-        self.shows(operation, reference, query);
-        self.answer(operation, reference, query).await?.json()
-    }
-
-    /// Runs an operation with a body and without a reference. The answer has no type.
-    ///
-    /// # Errors
-    /// Returns the operation's refusal.
-    pub(super) async fn post_any(&self, operation: &'static OperationSpec, body: Value) -> Answered {
-        self.change(operation, "", None, Some(body)).await
-    }
-
     /// Returns a page of the list that an operation returns.
     ///
     /// # Errors
@@ -218,11 +187,11 @@ impl SessionUser {
         operation: &'static OperationSpec,
         reference: &str,
         body: Option<Value>,
-    ) -> Result<Value, Problem> {
+    ) -> AnswerOf<DryRun> {
         let path = operation.url(reference);
         let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
         said.extend(body.map(|body| ("body".to_owned(), body)));
-        Ok(effects_with_steps(self.post::<DryRun>(Value::Object(said)).await?.into_json()))
+        self.post::<DryRun>(Value::Object(said)).await
     }
 
     /// Returns the frame of a page.

@@ -3,7 +3,7 @@
 
 use crate::{Item, JsonView, was};
 use billing_api::console::FormData;
-use serde_json::Value;
+use billing_api::dto::pricings::PricingJson;
 
 use super::form_data::field;
 
@@ -379,21 +379,21 @@ pub(super) fn new_pricing(model: &str) -> Option<ShortForm> {
 }
 
 /// Returns the form for the prices of an existing pricing: of each line item, the fields of its model.
-pub(super) fn edited_prices(pricing: &Value) -> ShortForm {
+pub(super) fn edited_prices(pricing: JsonView<'_, PricingJson>) -> ShortForm {
     let mut short = ShortForm { has_advanced: true, ..ShortForm::of(&PRICING_FIELDS[..1], &[], &[]) };
     let mut visible = 1;
-    for (place, item) in JsonView::of(pricing).at_path("line_items").elements().enumerate() {
+    for (place, item) in pricing.line_items().items().enumerate() {
         let below = format!("line_items/{place}/");
-        let (model, tiers) = (item.at_path("price.model"), item.at_path("price").named("tiers").elements().count());
+        let (model, tiers) = (item.price().model(), item.price().tiers().items().count());
         let Some(form) = PRICE_FORMS.iter().find(|form| model.is(form.model)) else { continue };
         let of_item = |row: &FieldRow| {
             let field = ShortField::of(&below, row);
-            ShortField { label: format!("{}: {}", item.at_path("name").to_text(), field.label), ..field }
+            ShortField { label: format!("{}: {}", item.name().to_text(), field.label), ..field }
         };
         for row in form.fields {
             short.push(of_item(row), (3 * tiers).max(1), &mut visible);
         }
-        if item.at_path("kind").is("USAGE") {
+        if item.kind().is("USAGE") {
             short.more.extend(USAGE_MORE.iter().map(of_item));
         }
     }
@@ -404,7 +404,7 @@ pub(super) fn edited_prices(pricing: &Value) -> ShortForm {
 #[cfg(test)]
 mod tests {
     use billing_api::operations::{CreatePricing, EditPricing};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::super::form_fields::{InitialValues, ListEdits, body, items};
     use super::super::openapi_index::shapes;
@@ -483,7 +483,7 @@ mod tests {
             item("b", json!({"model": "PACKAGE", "package_size": 1000, "package_price": 40})),
         ]});
         let all = || items(shapes(&EditPricing::SPEC), "", InitialValues::Present(&pricing), &[]);
-        let arranged = edited_prices(&pricing).arranged(all());
+        let arranged = edited_prices(JsonView::of(&pricing)).arranged(all());
         let prices = ["line_items/0/price/unit_price", "line_items/1/price/package_size", "line_items/1/price/package_price"];
         assert_eq!(names(&arranged.fields), [&["name"][..], &prices].concat());
         assert!(matches!(&arranged.fields[1], Item::Field(field) if field.label == "a: Unit price"));
@@ -496,6 +496,6 @@ mod tests {
         assert_eq!(Value::Object(unchanged), json!({}), "{values:?}");
         let many: Vec<Value> = (0..20).map(|n| item(&format!("i{n}"), json!({"model": "PER_UNIT", "unit_price": n}))).collect();
         let many = json!({"name": "Plan", "line_items": many});
-        assert_eq!(edited_prices(&many).fields.len(), MAX_VISIBLE);
+        assert_eq!(edited_prices(JsonView::of(&many)).fields.len(), MAX_VISIBLE);
     }
 }
