@@ -21,7 +21,7 @@ on_both_databases!(
 );
 
 /// Fonts with the letters of `NAME`.
-const FONTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-pdf/tests/printing/fonts");
+const FONTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-typesetter/tests/printing/fonts");
 const NAME: &str = "שלום";
 
 fn pdf(client: &Client, document: &Value) -> Answer {

@@ -52,8 +52,13 @@ const CRATES: [CrateRule; 20] = [
     },
     CrateRule {
         name: "billing-pdf",
-        may_use: "billing-domain chrono comemo fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core qrcode \
-                  rust_decimal rustix serde serde_json sha2 tracing ttf-parser typst typst-layout typst-pdf",
+        may_use: "billing-domain chrono fixed_decimal icu_calendar icu_datetime icu_decimal icu_locale_core qrcode \
+                  rust_decimal rustix serde serde_json sha2 tracing ttf-parser",
+        never: "actix-web billing-application diesel tokio typst",
+    },
+    CrateRule {
+        name: "billing-typesetter",
+        may_use: "billing-domain billing-pdf chrono clap comemo mimalloc rustix serde serde_json ttf-parser typst typst-layout typst-pdf",
         never: "actix-web billing-application diesel tokio",
     },
     CrateRule {
@@ -95,7 +100,7 @@ const CRATES: [CrateRule; 20] = [
                   billing-einvoice billing-pdf billing-report billing-storage billing-webhooks chrono clap indicatif mimalloc opentelemetry opentelemetry-http opentelemetry-otlp \
                   opentelemetry_sdk rustix secrecy serde_json socket2 tempfile thiserror tokio tracing tracing-opentelemetry tracing-subscriber ureq uuid \
                   validator",
-        never: "acceptance billing-testkit",
+        never: "acceptance billing-testkit typst",
     },
     CrateRule {
         name: "billing-testkit",
@@ -226,7 +231,7 @@ fn only_the_server_knows_the_adapters() {
     for adapter in ["billing-http", "billing-storage", "billing-auth", "billing-formats", "billing-einvoice", "billing-pdf"] {
         let users: Vec<_> = graph.members.iter().filter(|member| graph.uses(member).contains(adapter)).collect();
         // What isn't shipped tries them.
-        let may = ["billing-server", "billing-fuzz", "billing-teststore"];
+        let may = ["billing-server", "billing-typesetter", "billing-fuzz", "billing-teststore"];
         assert!(users.iter().all(|user| may.contains(&user.as_str())), "{adapter} is used by {users:?}");
     }
 }

@@ -278,6 +278,7 @@ impl Metrics {
                 PrintStop::OutOfMemory { .. } => "out_of_memory",
                 PrintStop::ProcessEnded(_) => "process_ended",
                 PrintStop::NotStarted(_) => "not_started",
+                PrintStop::NotReady(_) => "not_ready",
             },
             Err(UseCaseError::Print(PrintError::Failed(_))) => "failed",
             Ok(_) | Err(_) => return printed,

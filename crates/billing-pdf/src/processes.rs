@@ -1,8 +1,10 @@
 //! Prints documents in other processes. What a document costs to print, it costs there: a process has limits of memory and of
 //! time, and ends without consequences for the server.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -20,7 +22,24 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::fonts::{self, GlyphCoverage, SYSTEM_FOLDERS};
 use crate::sheet::{Reply, Sheet, may_lack_glyphs};
-use crate::typesetting_process::{ProcessLimits, TOO_SLOW};
+
+/// The name of the program that typesets documents. It is beside that of the server.
+pub const PROGRAM: &str = "usage-billing-print";
+/// The version that a server and its printing program share.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The exit code of a process whose server has another version.
+pub const ANOTHER_VERSION: u8 = 4;
+/// The exit code of a process that used more processor time than its limit.
+pub const TOO_SLOW: i32 = 3;
+
+/// The limits of a typesetting process.
+#[derive(Clone, Debug)]
+pub struct ProcessLimits {
+    /// The memory in MiB that the process may use besides what it has at its start. Only Linux enforces it.
+    pub memory_mib: u32,
+    /// The processor time in milliseconds for all sheets. The process ends when it has used more.
+    pub processor_millis: Option<u64>,
+}
 
 /// The default of [`memory_mib`](PrintProcessSettings::memory_mib).
 pub const DEFAULT_MEMORY_MIB: u32 = 512;
@@ -41,8 +60,10 @@ const ALLOCATION_FAILED: &str = "memory allocation of";
 /// How typesetting processes are started, and their limits.
 #[derive(Clone, Debug)]
 pub struct PrintProcessSettings {
-    /// The program with its first arguments. The limits follow as further arguments.
-    pub command: Vec<OsString>,
+    /// The program. It may appear after the server has started.
+    pub program: PathBuf,
+    /// Its first arguments. The version and the limits follow as further arguments.
+    pub arguments: Vec<OsString>,
     /// The folder with additional fonts.
     pub fonts_dir: Option<PathBuf>,
     /// The memory in MiB that a process may use besides what it has at its start.
@@ -61,6 +82,8 @@ pub struct PrintProcesses(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     settings: PrintProcessSettings,
+    /// The program, once it was found. It stays open, so that processes can be started after another release has replaced it.
+    program: Mutex<Option<File>>,
     /// Which characters the fonts have; `None` if the fonts can't be read. Then each print fails with the reason.
     glyphs: OnceLock<Option<GlyphCoverage>>,
     idle: Mutex<IdleProcesses>,
@@ -77,7 +100,7 @@ struct IdleProcesses {
 impl PrintProcesses {
     /// Creates a printer. No process is started yet.
     pub fn new(settings: PrintProcessSettings) -> Self {
-        Self(Arc::new(Shared { settings, glyphs: OnceLock::new(), idle: Mutex::default() }))
+        Self(Arc::new(Shared { settings, program: Mutex::default(), glyphs: OnceLock::new(), idle: Mutex::default() }))
     }
 
     fn print_sheet(&self, sheet: &Sheet) -> Result<RenderedFile, PrintError> {
@@ -85,7 +108,7 @@ impl PrintProcesses {
         let limits = ProcessLimits { memory_mib: settings.memory_mib, processor_millis: None };
         let mut process = match self.0.take_idle() {
             Some(process) => process,
-            None => PrintProcess::start(settings, settings.fonts_dir.as_deref(), &limits)?,
+            None => self.0.start(settings.fonts_dir.as_deref(), &limits)?,
         };
         match process.print(sheet, settings.deadline) {
             Ok(reply) => {
@@ -96,7 +119,7 @@ impl PrintProcesses {
                 }
                 Ok(sheet.rendered(reply.into_outcome()?))
             }
-            Err(end) => Err(end.stop(settings).into()),
+            Err(end) => Err(self.0.stop(end).into()),
         }
     }
 }
@@ -118,11 +141,11 @@ impl DocumentPrinter for PrintProcesses {
     /// Prints a logo once, in a process of its own with smaller limits.
     fn can_print_logo(&self, logo: &Logo) -> Result<bool, PrintError> {
         let Shared { settings, .. } = &*self.0;
-        let mut process = PrintProcess::start(settings, None, &LOGO_LIMITS)?;
+        let mut process = self.0.start(None, &LOGO_LIMITS)?;
         match process.print(&Sheet::of_logo(Some(logo)), settings.deadline) {
             Ok(reply) => Ok(matches!(reply, Reply::Printed(_))),
             Err(end) if end.is_of_sheet() => Ok(false),
-            Err(end) => Err(end.stop(settings).into()),
+            Err(end) => Err(self.0.stop(end).into()),
         }
     }
 }
@@ -131,6 +154,35 @@ impl Shared {
     /// Locks the idle processes. Nothing panics while the lock is held, so a poisoned lock has consistent content.
     fn idle(&self) -> MutexGuard<'_, IdleProcesses> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a process.
+    fn start(&self, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Result<PrintProcess, PrintStop> {
+        let mut program = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match program.take() {
+            Some(file) => file,
+            None => File::open(&self.settings.program).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => PrintStop::NotReady(format!("{} does not exist", self.settings.program.display())),
+                _ => PrintStop::NotStarted(error.to_string()),
+            })?,
+        };
+        let path = if cfg!(target_os = "linux") {
+            PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        } else {
+            self.settings.program.clone()
+        };
+        let started = PrintProcess::start(command(&path, &self.settings, fonts_dir, limits));
+        *program = Some(file);
+        started
+    }
+
+    /// Returns why a file was not printed. A program of another version is looked for again.
+    fn stop(&self, end: ProcessEnd) -> PrintStop {
+        let stop = end.stop(&self.settings);
+        if matches!(stop, PrintStop::NotReady(_)) {
+            *self.program.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        stop
     }
 
     /// Returns characters of a sheet that no font has.
@@ -207,14 +259,13 @@ enum ProcessEnd {
 }
 
 impl PrintProcess {
-    fn start(settings: &PrintProcessSettings, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Result<Self, PrintError> {
-        let mut command = command(settings, fonts_dir, limits);
+    fn start(mut command: Command) -> Result<Self, PrintStop> {
         let started = command.spawn().and_then(|mut child| {
             let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
             let ((input, output), errors) = pipes.ok_or_else(|| io::Error::other("it has no pipes"))?;
             Ok(Self { child, input, output, errors })
         });
-        started.map_err(|error| PrintStop::NotStarted(error.to_string()).into())
+        started.map_err(|error| PrintStop::NotStarted(error.to_string()))
     }
 
     fn is_running(&mut self) -> bool {
@@ -302,6 +353,9 @@ impl ProcessEnd {
         let is_out_of_memory = self.is_out_of_memory();
         match self {
             Self::Deadline => PrintStop::TimedOut { seconds: settings.deadline.as_secs() },
+            Self::Itself { status: Some(status), .. } if status.code() == Some(ANOTHER_VERSION.into()) => {
+                PrintStop::NotReady(format!("{} is not of version {VERSION}", settings.program.display()))
+            }
             Self::Itself { .. } if is_out_of_memory => PrintStop::OutOfMemory { mib: settings.memory_mib },
             Self::Itself { status, said } => {
                 let status = status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string());
@@ -315,10 +369,10 @@ impl ProcessEnd {
 
 /// Returns the command that starts a process, in a process group of its own: signals of a terminal to the server must not end it
 /// in the middle of a file. It has no environment, because that of the server has secrets.
-fn command(settings: &PrintProcessSettings, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Command {
-    let mut words = settings.command.iter();
-    let mut command = Command::new(words.next().map_or(OsStr::new(""), OsString::as_os_str));
-    command.args(words).arg("--memory-mib").arg(limits.memory_mib.to_string());
+fn command(program: &Path, settings: &PrintProcessSettings, fonts_dir: Option<&Path>, limits: &ProcessLimits) -> Command {
+    let mut command = Command::new(program);
+    command.args(&settings.arguments).arg("--server-version").arg(VERSION);
+    command.arg("--memory-mib").arg(limits.memory_mib.to_string());
     if let Some(millis) = limits.processor_millis {
         command.arg("--processor-millis").arg(millis.to_string());
     }
@@ -338,15 +392,6 @@ const ENVIRONMENT: [(&str, &str); 2] = [
     ("RAYON_NUM_THREADS", "2"),
 ];
 
-/// Returns this program, with which typesetting processes are started. On Linux, this works also after the file was replaced by
-/// another release.
-///
-/// # Errors
-/// Returns an error if the system does not know the program.
-pub fn this_program() -> io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
-}
-
 #[cfg(test)]
 mod tests {
     use billing_domain::party::appearance::LogoFormat;
@@ -355,8 +400,9 @@ mod tests {
 
     /// Returns a printer whose processes are a shell script instead of typst.
     fn printer(script: &str, deadline: Duration) -> PrintProcesses {
-        let command = ["/bin/sh", "-c", script, "print"].map(OsString::from).to_vec();
-        PrintProcesses::new(PrintProcessSettings { command, fonts_dir: None, memory_mib: 64, deadline })
+        let arguments = ["-c", script, "print"].map(OsString::from).to_vec();
+        let program = PathBuf::from("/bin/sh");
+        PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir: None, memory_mib: 64, deadline })
     }
 
     /// Longer than any script.
@@ -382,12 +428,40 @@ mod tests {
         assert!(matches!(&killed, PrintStop::ProcessEnded(status) if status.contains("signal: 9")), "{killed:?}");
         let exhausted = "echo 'memory allocation of 9 bytes failed' >&2; kill -ABRT $$";
         assert_eq!(stop(&printer(exhausted, LONG)), PrintStop::OutOfMemory { mib: 64 });
-        let missing = PrintProcessSettings { command: vec!["/nonexistent".into()], ..printer("", LONG).0.settings.clone() };
-        assert!(matches!(stop(&PrintProcesses::new(missing)), PrintStop::NotStarted(_)));
+        let with = |program: &str| {
+            let settings = printer("", LONG).0.settings.clone();
+            stop(&PrintProcesses::new(PrintProcessSettings { program: program.into(), ..settings }))
+        };
+        assert!(matches!(with("/etc/passwd"), PrintStop::NotStarted(_)));
         // A process that closes its output or answers nonsense, and goes on.
         for script in ["exec >&-; sleep 60", "printf '\\011\\000\\000\\000\\000'; sleep 60"] {
             assert!(matches!(stop(&printer(script, LONG)), PrintStop::ProcessEnded(_)), "{script}");
         }
+    }
+
+    #[test]
+    fn a_program_may_appear_or_be_replaced_after_the_server_has_started() {
+        let folder = std::env::temp_dir().join(format!("billing-pdf-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let path = folder.join("print");
+        let settings = PrintProcessSettings { program: path.clone(), ..printer(ANSWER, LONG).0.settings.clone() };
+        let printer = PrintProcesses::new(settings);
+        assert!(matches!(stop(&printer), PrintStop::NotReady(reason) if reason.ends_with("does not exist")));
+        std::fs::copy("/bin/sh", &path).expect("a program");
+        printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        if cfg!(target_os = "linux") {
+            std::fs::remove_file(&path).expect("a program");
+            printer.0.close_idle_longer_than(Duration::ZERO);
+            printer.print_sheet(&Sheet::of_logo(None)).expect("a file of the program that was replaced");
+        }
+        std::fs::remove_dir_all(&folder).expect("a folder");
+    }
+
+    #[test]
+    fn a_program_of_another_version_is_not_used_and_looked_for_again() {
+        let printer = printer(&format!("exit {ANOTHER_VERSION}"), LONG);
+        assert!(matches!(stop(&printer), PrintStop::NotReady(reason) if reason.contains("version")));
+        assert!(printer.0.program.lock().expect("a lock").is_none());
     }
 
     #[test]

@@ -23,7 +23,7 @@ const MAX_PART_BYTES: u32 = 64 * 1024 * 1024;
 
 /// A template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Template {
+pub enum Template {
     /// Invoices, credits and debits.
     Invoice,
     /// Statements of customers.
@@ -34,7 +34,7 @@ pub(crate) enum Template {
 
 impl Template {
     /// Returns the template's name. A changed template gets a new name, because the name is stored with each file.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Invoice => "invoice-2",
             Self::Statement => "statement-1",
@@ -45,26 +45,30 @@ impl Template {
 
 /// The inputs of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sheet {
-    pub(crate) template: Template,
+pub struct Sheet {
+    /// The template.
+    pub template: Template,
     /// The template's data as JSON.
-    pub(crate) data: String,
+    pub data: String,
     /// The word across a draft. The typesetter adds its outlines to the data, because only the typesetter has the fonts.
-    pub(crate) draft: Option<String>,
-    pub(crate) logo: Option<SheetLogo>,
+    pub draft: Option<String>,
+    /// The logo.
+    pub logo: Option<SheetLogo>,
     /// The e-invoice to attach, in CII. Only the template of invoices has one.
-    pub(crate) e_invoice: Option<Vec<u8>>,
+    pub e_invoice: Option<Vec<u8>>,
     /// The identifier of the file.
-    pub(crate) identifier: String,
+    pub identifier: String,
     /// The date of the file.
-    pub(crate) day: Date,
+    pub day: Date,
 }
 
 /// The image of a logo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SheetLogo {
-    pub(crate) format: LogoFormat,
-    pub(crate) image: Vec<u8>,
+pub struct SheetLogo {
+    /// The format of the image.
+    pub format: LogoFormat,
+    /// The content of the image.
+    pub image: Vec<u8>,
 }
 
 impl SheetLogo {
@@ -93,7 +97,7 @@ impl Sheet {
     ///
     /// # Errors
     /// Returns [`PrintError::Failed`] if a library fails.
-    pub(crate) fn of_document(printout: &Printout) -> Result<Self, PrintError> {
+    pub fn of_document(printout: &Printout) -> Result<Self, PrintError> {
         let data = TemplateData::of(printout)?;
         let logo = printout.said.paper.as_ref().and_then(|paper| paper.logo.as_ref());
         Ok(Self {
@@ -111,7 +115,7 @@ impl Sheet {
     ///
     /// # Errors
     /// Returns [`PrintError::Failed`] if a library fails.
-    pub(crate) fn of_statement(statement: &StatementPrintout) -> Result<Self, PrintError> {
+    pub fn of_statement(statement: &StatementPrintout) -> Result<Self, PrintError> {
         Ok(Self {
             template: Template::Statement,
             data: written(&StatementData::of(statement)?)?,
@@ -124,7 +128,7 @@ impl Sheet {
     }
 
     /// Creates a sheet with nothing but a logo, in the size that it has on documents. Without a logo, the sheet is empty.
-    pub(crate) fn of_logo(logo: Option<&Logo>) -> Self {
+    pub fn of_logo(logo: Option<&Logo>) -> Self {
         let logo = logo.and_then(SheetLogo::of);
         let file = logo.as_ref().map(|logo| logo.format.file_name());
         Self {
@@ -139,14 +143,17 @@ impl Sheet {
     }
 
     /// Returns the file with its hash and the names of its makers.
-    pub(crate) fn rendered(&self, bytes: Vec<u8>) -> RenderedFile {
+    pub fn rendered(&self, bytes: Vec<u8>) -> RenderedFile {
         let attached = if self.e_invoice.is_some() { " factur-x-1" } else { "" };
         let maker = format!("billing-pdf {} {}{attached}", env!("CARGO_PKG_VERSION"), self.template.name());
         RenderedFile { sha256: Sha256::digest(&bytes).into(), bytes, maker }
     }
 
     /// Writes the sheet into a pipe.
-    pub(crate) fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Returns the error of the pipe.
+    pub fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
         let head = Head {
             template: self.template,
             identifier: self.identifier.clone(),
@@ -163,7 +170,10 @@ impl Sheet {
     }
 
     /// Reads a sheet from a pipe.
-    pub(crate) fn read_from(pipe: &mut impl Read) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Returns the error of the pipe, or an error if it has no sheet.
+    pub fn read_from(pipe: &mut impl Read) -> io::Result<Self> {
         let mut part = || read_frame(pipe, MAX_PART_BYTES);
         let Head { template, identifier, day, draft, logo, has_e_invoice } = serde_json::from_slice(&part()?)?;
         let day = day.parse().map_err(io::Error::other)?;
@@ -201,14 +211,16 @@ fn day_of(printout: &Printout) -> Date {
 
 /// What a typesetting process answers for a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub enum Reply {
+    /// The file.
     Printed(Vec<u8>),
+    /// The reason why there is no file.
     Failed(String),
 }
 
 impl Reply {
     /// Returns the reply for the outcome of typesetting.
-    pub(crate) fn of(outcome: Result<Vec<u8>, PrintError>) -> Self {
+    pub fn of(outcome: Result<Vec<u8>, PrintError>) -> Self {
         match outcome {
             Ok(file) => Self::Printed(file),
             Err(error) => Self::Failed(error.to_string()),
@@ -216,7 +228,10 @@ impl Reply {
     }
 
     /// Returns the outcome of typesetting.
-    pub(crate) fn into_outcome(self) -> Result<Vec<u8>, PrintError> {
+    ///
+    /// # Errors
+    /// Returns [`PrintError::Failed`] if there is no file.
+    pub fn into_outcome(self) -> Result<Vec<u8>, PrintError> {
         match self {
             Self::Printed(file) => Ok(file),
             Self::Failed(reason) => Err(PrintError::Failed(reason)),
@@ -224,7 +239,10 @@ impl Reply {
     }
 
     /// Writes the reply into a pipe.
-    pub(crate) fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Returns the error of the pipe.
+    pub fn write_to(&self, pipe: &mut impl Write) -> io::Result<()> {
         let (kind, content) = match self {
             Self::Printed(file) => (0, file.as_slice()),
             Self::Failed(reason) => (2, reason.as_bytes()),
@@ -235,7 +253,10 @@ impl Reply {
     }
 
     /// Reads a reply from a pipe.
-    pub(crate) fn read_from(pipe: &mut impl Read) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Returns the error of the pipe, or an error if it has no reply.
+    pub fn read_from(pipe: &mut impl Read) -> io::Result<Self> {
         let mut kind = [0];
         pipe.read_exact(&mut kind)?;
         let content = read_frame(pipe, MAX_PART_BYTES)?;

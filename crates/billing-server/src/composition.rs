@@ -13,7 +13,7 @@ use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
 use billing_domain::ports::{Clock, KeyMaker, Store};
 use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey};
-use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PrintProcessSettings, PrintProcesses, this_program};
+use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PROGRAM, PrintProcessSettings, PrintProcesses};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl, require_whole};
 use billing_webhooks::{HttpWebhooks, WebhookSettings};
 use secrecy::{ExposeSecret, SecretString};
@@ -144,11 +144,11 @@ pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResul
     Ok(services(&Arc::new(database), clock, tokens, print_processes(None, DEFAULT_MEMORY_MIB, DEFAULT_DEADLINE)?))
 }
 
-/// Creates the printer. It starts this program with the hidden command `print` when it first prints.
+/// Creates the printer. It starts the program beside this one when it first prints.
 pub(crate) fn print_processes(fonts_dir: Option<PathBuf>, memory_mib: u32, deadline: Duration) -> CommandResult<PrintProcesses> {
-    let program = this_program().map_err(|error| CommandError::Failed(format!("cannot find this program: {error}")))?;
-    let command = vec![program.into_os_string(), "print".into()];
-    Ok(PrintProcesses::new(PrintProcessSettings { command, fonts_dir, memory_mib, deadline }))
+    let program = std::env::current_exe().map_err(|error| CommandError::Failed(format!("cannot find this program: {error}")))?;
+    let (program, arguments) = (program.with_file_name(PROGRAM), Vec::new());
+    Ok(PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir, memory_mib, deadline }))
 }
 
 fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {

@@ -27,7 +27,6 @@ use std::sync::Arc;
 
 use billing_domain::text::OneLine;
 use billing_domain::verification::Verification;
-use billing_pdf::typesetting_process::{self, ProcessLimits};
 use billing_storage::Distribution;
 use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
@@ -85,16 +84,8 @@ fn run(cli: Cli) -> CommandResult<()> {
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_api::openapi::openapi_json()),
-        Some(Command::Print(settings)) => print(settings),
         Some(Command::Demo(settings)) => demo::demo(settings),
     }
-}
-
-/// Typesets documents for a server until the server closes the pipe.
-fn print(settings: settings::PrintSettings) -> CommandResult<()> {
-    let settings::PrintSettings { memory_mib, processor_millis, fonts_dir } = settings;
-    let limits = ProcessLimits { memory_mib, processor_millis };
-    typesetting_process::run(fonts_dir, &limits).map_err(|error| CommandError::Failed(format!("cannot print: {error}")))
 }
 
 /// Prints to standard output. A closed pipe is not an error.

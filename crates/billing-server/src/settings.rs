@@ -95,9 +95,6 @@ pub(crate) enum Command {
     Report(ReportSettings),
     /// Prints the OpenAPI document.
     Openapi,
-    /// Typesets documents for a server, which starts this command.
-    #[command(hide = true)]
-    Print(PrintSettings),
     /// Bills the last month of three sample customers, and prints each document with its calculation.
     Demo(DemoSettings),
 }
@@ -512,22 +509,6 @@ fn truth(text: &str) -> Result<bool, String> {
         "false" | "0" => Ok(false),
         _ => Err("must be true or false".to_owned()),
     }
-}
-
-/// Settings of `print`.
-#[derive(Debug, Args)]
-pub(crate) struct PrintSettings {
-    /// Memory in MiB besides what the process has at its start.
-    #[arg(long, value_name = "MIB")]
-    pub(crate) memory_mib: u32,
-
-    /// Processor time in milliseconds after which the process ends.
-    #[arg(long, value_name = "MILLISECONDS")]
-    pub(crate) processor_millis: Option<u64>,
-
-    /// Folder with additional fonts.
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) fonts_dir: Option<PathBuf>,
 }
 
 /// Settings of `import`.

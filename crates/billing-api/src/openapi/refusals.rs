@@ -135,6 +135,7 @@ pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
         "not_ready",
         "overloaded",
         "print_failed",
+        "printer_not_ready",
         "timed_out",
         "too_many_reports",
         "unavailable",

@@ -146,14 +146,19 @@ impl Problem {
 
     /// Returns the problem of a document that was not printed completely. The reason has no details of the system.
     fn print_failed(stop: &PrintStop) -> Self {
+        let mut code = "print_failed";
         let reason = match stop {
+            PrintStop::NotReady(_) => {
+                code = "printer_not_ready";
+                "the program that prints documents is not there yet, or is of another version".to_owned()
+            }
             PrintStop::TimedOut { .. } | PrintStop::OutOfMemory { .. } => stop.to_string(),
             PrintStop::ProcessEnded(_) => "the process that printed the document ended".to_owned(),
             PrintStop::NotStarted(_) => "the process that prints documents could not be started".to_owned(),
         };
         let detail =
             format!("{reason}: retry after the given delay, and if that fails, too, give the request id to the operators");
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "print_failed", detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(UNAVAILABLE_RETRY_SECONDS)
     }
 
     fn log_in_refused(code: &'static str, error: &UseCaseError) -> Self {
@@ -426,6 +431,7 @@ mod tests {
             (PrintError::from(PrintStop::OutOfMemory { mib: 512 }).into(), 503, "print_failed"),
             (PrintError::from(PrintStop::ProcessEnded("a secret status".to_owned())).into(), 503, "print_failed"),
             (PrintError::from(PrintStop::NotStarted("a secret path".to_owned())).into(), 503, "print_failed"),
+            (PrintError::from(PrintStop::NotReady("a secret path".to_owned())).into(), 503, "printer_not_ready"),
             (UseCaseError::Store(StoreError::Contended), 503, "contended"),
             (UseCaseError::Store(unavailable), 503, "unavailable"),
             (UseCaseError::Store(StoreError::Corrupt("a secret row".to_owned())), 500, "internal_error"),

@@ -234,6 +234,9 @@ pub enum PrintStop {
     /// No process that prints documents could be started.
     #[error("the process that prints documents could not be started: {0}")]
     NotStarted(String),
+    /// The program that prints documents is missing or of another version.
+    #[error("the program that prints documents is not ready: {0}")]
+    NotReady(String),
 }
 
 /// A printer of documents as PDF. Printing is deterministic: it uses no clock, no randomness and no state of earlier

@@ -16,8 +16,8 @@ use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::{DocumentPrinter as _, PrintError};
 use billing_domain::receivables::{StatementEntry, StatementKind, StatementPrintout, statement};
 use billing_domain::tax::{ExchangeRate, TaxBasis, TaxCategory, TaxInCurrency};
-use billing_pdf::Printer;
 use billing_testkit::fixtures;
+use billing_typesetter::Printer;
 use fixtures::{currency, date, line, price, prose};
 
 use printouts::{

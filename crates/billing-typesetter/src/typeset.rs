@@ -18,8 +18,10 @@ use typst_layout::PagedDocument;
 use typst_pdf::{PdfOptions, PdfStandard, PdfStandards, Timestamp};
 
 use crate::factur_x;
-use crate::fonts::{Fonts, named, needs_glyph};
-use crate::sheet::{Sheet, Template};
+use billing_pdf::fonts::{named, needs_glyph};
+use billing_pdf::sheet::{Sheet, Template};
+
+use crate::fonts::Fonts;
 use crate::stamp::Stamp;
 
 /// The word across a draft if no font has the word of its language.

@@ -12,23 +12,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::Printer;
-use crate::sheet::{Reply, Sheet};
+use billing_pdf::sheet::{Reply, Sheet};
+use billing_pdf::{ProcessLimits, TOO_SLOW};
 
-/// The exit code of a process that used more processor time than its limit.
-pub(crate) const TOO_SLOW: i32 = 3;
+use crate::Printer;
 
 /// The time between two checks of the processor time.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
-
-/// The limits of a typesetting process.
-#[derive(Clone, Debug)]
-pub struct ProcessLimits {
-    /// The memory in MiB that the process may use besides what it has at its start. Only Linux enforces it.
-    pub memory_mib: u32,
-    /// The processor time in milliseconds for all sheets. The process ends when it has used more.
-    pub processor_millis: Option<u64>,
-}
 
 /// Typesets the sheets of the standard input until it ends.
 ///
@@ -90,7 +80,7 @@ mod linux {
     use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
     use rustix::thread::set_no_new_privs;
 
-    use super::ProcessLimits;
+    use billing_pdf::ProcessLimits;
 
     const KIB: u64 = 1024;
     const MIB: u64 = 1024 * KIB;

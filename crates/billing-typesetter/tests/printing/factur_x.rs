@@ -6,7 +6,7 @@ use std::process::Command;
 use billing_domain::document::files::RenderedFile;
 use billing_domain::document::printout::Printout;
 use billing_domain::ports::DocumentPrinter as _;
-use billing_pdf::Printer;
+use billing_typesetter::Printer;
 
 use crate::printouts::invoice;
 use crate::read;
