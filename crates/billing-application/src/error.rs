@@ -162,6 +162,7 @@ impl From<Refusal> for UseCaseError {
         match refusal {
             Refusal::Invalid(violations) => Self::Invalid(violations),
             Refusal::Conflict { code, detail } => Self::Conflict { code, detail },
+            Refusal::Waits { reason, detail } => Self::Conflict { code: reason.code(), detail },
             Refusal::NoMatch(refusal) => Self::NoMatch(refusal),
             Refusal::AmountOutOfRange(error) => Self::AmountOutOfRange(error),
             Refusal::Broken(detail) => Self::Store(StoreError::Corrupt(detail)),
@@ -171,7 +172,7 @@ impl From<Refusal> for UseCaseError {
 
 impl From<EInvoiceError> for UseCaseError {
     fn from(error: EInvoiceError) -> Self {
-        let code = error.code();
+        let code = error.reason().code();
         match error {
             EInvoiceError::Incomplete(missing) => Self::EInvoiceIncomplete(missing),
             EInvoiceError::Unavailable(detail) => Self::Conflict { code, detail },

@@ -49,6 +49,14 @@ pub enum Refusal {
         /// The cause and the remedy.
         detail: String,
     },
+    /// A draft can't be issued yet. It stays a draft, and blocks no other document (billing rules 2).
+    #[error("{detail}")]
+    Waits {
+        /// The reason.
+        reason: WaitReason,
+        /// The cause and the remedy.
+        detail: String,
+    },
     /// An event or charge matches no product.
     #[error(transparent)]
     NoMatch(#[from] MatchRefusal),
@@ -60,7 +68,40 @@ pub enum Refusal {
     Broken(String),
 }
 
+/// The reason why a draft can't be issued yet (billing rules 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The entity issues only complete documents, and the document lacks legal particulars.
+    IncompleteParticulars,
+    /// No exchange rate into the entity's tax currency is known.
+    NoExchangeRate,
+    /// The document lacks terms of its e-invoice.
+    IncompleteEInvoice,
+    /// The standard of e-invoices can't express the document.
+    NoEInvoice,
+    /// The calculation of a line doesn't give its amount.
+    WrongCalculation,
+}
+
+impl WaitReason {
+    /// Returns the error code of the API.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::IncompleteParticulars => "paper_incomplete",
+            Self::NoExchangeRate => "exchange_rate_missing",
+            Self::IncompleteEInvoice => "e_invoice_incomplete",
+            Self::NoEInvoice => "e_invoice_unavailable",
+            Self::WrongCalculation => "calculation_mismatch",
+        }
+    }
+}
+
 impl Refusal {
+    /// Creates a refusal to issue a draft that has to wait.
+    pub fn waits(reason: WaitReason, detail: impl Into<String>) -> Self {
+        Self::Waits { reason, detail: detail.into() }
+    }
+
     /// Creates a conflict with the current state.
     pub fn conflict(code: &'static str, detail: impl Into<String>) -> Self {
         Self::Conflict { code, detail: detail.into() }
@@ -70,6 +111,7 @@ impl Refusal {
     pub const fn conflict_code(&self) -> Option<&'static str> {
         match self {
             Self::Conflict { code, .. } => Some(code),
+            Self::Waits { reason, .. } => Some(reason.code()),
             Self::Invalid(_) | Self::NoMatch(_) | Self::AmountOutOfRange(_) | Self::Broken(_) => None,
         }
     }
@@ -79,6 +121,7 @@ impl Refusal {
         match self {
             Self::Invalid(violations) => violations.iter().map(|violation| violation.code).collect(),
             Self::Conflict { code, .. } => vec![code],
+            Self::Waits { reason, .. } => vec![reason.code()],
             Self::NoMatch(MatchRefusal::NoMatchingContract | MatchRefusal::NoChargedProduct) => vec!["no_matching_contract"],
             Self::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
                 vec!["validation_mismatch"]

@@ -17,7 +17,7 @@ use crate::money::{Money, MoneyError};
 use crate::party::PaymentDetails;
 use crate::party::bank::BankAccountProfile;
 use crate::party::legal::EInvoiceProfile;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, WaitReason};
 use crate::tax::TaxCategory;
 use business_terms::{
     Account, BusinessTerms, Note, Party, PaymentInstructions, PrecedingInvoice, Seller, Totals, TypeCode, filled,
@@ -92,11 +92,11 @@ pub enum EInvoiceError {
 }
 
 impl EInvoiceError {
-    /// Returns the error code of the API.
-    pub const fn code(&self) -> &'static str {
+    /// Returns the reason why a document that must be an e-invoice waits.
+    pub const fn reason(&self) -> WaitReason {
         match self {
-            Self::Incomplete(_) => "e_invoice_incomplete",
-            Self::Unavailable(_) => "e_invoice_unavailable",
+            Self::Incomplete(_) => WaitReason::IncompleteEInvoice,
+            Self::Unavailable(_) => WaitReason::NoEInvoice,
         }
     }
 
@@ -118,7 +118,7 @@ fn listed(missing: &[Missing]) -> String {
 /// Checks that a document that is about to be issued can be an e-invoice.
 ///
 /// # Errors
-/// Returns [`Refusal::Conflict`] `e_invoice_incomplete` or `e_invoice_unavailable`. A document with the profile NONE is accepted, and
+/// Returns [`Refusal::Waits`]. A document with the profile NONE is accepted, and
 /// a document without lines, which bills nothing.
 pub fn require(head: &DocumentHead, issued: &IssuedDocument) -> Result<(), Refusal> {
     let has_none = issued.paper.as_ref().is_some_and(|paper| paper.e_invoice_profile == EInvoiceProfile::None);
@@ -131,7 +131,7 @@ pub fn require(head: &DocumentHead, issued: &IssuedDocument) -> Result<(), Refus
         head.entity_ref,
         head.period.start()
     );
-    Err(Refusal::conflict(error.code(), detail))
+    Err(Refusal::waits(error.reason(), detail))
 }
 
 /// Returns the business terms of an issued document. They depend on its frozen content only.

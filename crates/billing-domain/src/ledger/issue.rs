@@ -24,12 +24,7 @@ use crate::money::{Currency, Money};
 use crate::party::Entity;
 use crate::party::legal::Strictness;
 use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
-use crate::refusal::Refusal;
-
-/// Codes of refusals that leave a document a draft, because it lacks legal particulars or a line isn't explained. They block no
-/// other document (billing rules 2).
-const WAITING_CODES: [&str; 5] =
-    ["paper_incomplete", "exchange_rate_missing", "e_invoice_incomplete", "e_invoice_unavailable", "calculation_mismatch"];
+use crate::refusal::{Refusal, WaitReason};
 
 /// The result of issuing a draft.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,7 +310,7 @@ fn where_possible<T>(
     };
     match decided {
         Ok(decided) => Ok(Ok(decided)),
-        Err(refusal) if refusal.conflict_code().is_some_and(|code| WAITING_CODES.contains(&code)) => Ok(Err(refusal)),
+        Err(refusal @ Refusal::Waits { .. }) => Ok(Err(refusal)),
         Err(refusal) => Err(refusal),
     }
 }
@@ -770,7 +765,7 @@ fn require_complete(head: &DocumentHead, missing: &[String]) -> Result<(), Refus
         head.period.start(),
         missing.join(", ")
     );
-    Err(Refusal::conflict("paper_incomplete", detail))
+    Err(Refusal::waits(WaitReason::IncompleteParticulars, detail))
 }
 
 fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) -> Refusal {
@@ -781,7 +776,7 @@ fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) ->
         entity.entity_ref,
         head.currency
     );
-    Refusal::conflict("exchange_rate_missing", detail)
+    Refusal::waits(WaitReason::NoExchangeRate, detail)
 }
 
 /// Voids an issued document. Its period becomes unbilled, and a replacement bills everything again (billing rules 5). `content`

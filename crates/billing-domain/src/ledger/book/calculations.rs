@@ -22,7 +22,7 @@ use crate::document::totals::DocumentContent;
 use crate::document::{DocumentKind, Purpose};
 use crate::money::{AmountOutOfRange, Currency, Money};
 use crate::refs::{DocumentRef, ProductNo};
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, WaitReason};
 
 /// A document that a calculation names, whose number is assigned only when the decision is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ impl ContractBook {
     /// Completes the calculations of a content to be issued, which name issued documents alone, because drafts can change.
     ///
     /// # Errors
-    /// Returns [`Refusal::Conflict`] `calculation_mismatch` if a calculation doesn't give the amount of its line. This is a
+    /// Returns [`Refusal::Waits`] if a calculation doesn't give the amount of its line. This is a
     /// defect, and the document waits until it is corrected.
     pub(in crate::ledger) fn explain_issued(
         &self,
@@ -175,7 +175,7 @@ impl ContractBook {
                     document.head.period.start(),
                     line.name
                 );
-                return Err(Refusal::conflict("calculation_mismatch", detail));
+                return Err(Refusal::waits(WaitReason::WrongCalculation, detail));
             }
         }
         Ok(ExplainedContent { content, mentions })

@@ -2,8 +2,10 @@
 
 use billing_domain::catalog::PriceModel;
 use billing_domain::contract::terms::RequestedLineItem;
+use billing_domain::party::EntityProfile;
+use billing_domain::party::legal::{EInvoiceProfile, EInvoiceSettings, Strictness};
 use billing_domain::patch::Patch;
-use billing_testkit::fixtures::{currency, date, entity_ref, fixed, line_item_id, price, pricing, prose};
+use billing_testkit::fixtures::{currency, date, entity_ref, fixed, line_item_id, per_unit, price, pricing, prose};
 
 use super::book::{Book, Setup, element, from};
 
@@ -23,6 +25,44 @@ fn a_run_reports_what_it_cannot_issue() {
     assert_eq!(book.run_failures("2027-03-03"), failed, "each run retries and reports the documents");
     book.post_exchange_rate("PLN", "2027-01-01", "4.30");
     assert_eq!(book.run_failures("2027-03-04"), [""; 0]);
+}
+
+/// Rules 2: a document of each kind waits with its reason, and its draft stays as it is.
+#[test]
+fn a_document_of_each_kind_waits() {
+    let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
+    let mut book = Setup::new().entity("main", |_| {}).product(plan, |_| {}).create("2027-01-01");
+    let corrected = book.event("2027-01-10", "5");
+    book.run("2027-02-01");
+    // From here on, no document is complete.
+    book.edit_entity("main", |main| main.paper.strictness = Strictness::Strict);
+    book.go_to("2027-02-02");
+    book.event("2027-01-11", "7");
+    assert_eq!(book.run_failures("2027-02-20"), ["2027-01-01 paper_incomplete"], "a DEBIT");
+    book.delete_event(corrected).expect("a deletion");
+    let drafts = ["INV-1 105.00 ISSUED", "DBT-1 7.00 DRAFT of INV-1", "CRD-1 5.00 DRAFT of INV-1"];
+    assert_eq!(book.documents(), drafts);
+    let waiting = ["2027-01-01 paper_incomplete", "2027-01-01 paper_incomplete", "2027-02-01 paper_incomplete"];
+    assert_eq!(book.run_failures("2027-03-01"), waiting, "a DEBIT, a CREDIT and an INVOICE");
+    assert_eq!(book.documents()[..3], drafts);
+}
+
+/// Rules 2: each reason to wait lets the other documents go on.
+#[test]
+fn a_document_waits_for_each_reason() {
+    let waits = |change: fn(&mut EntityProfile)| {
+        let plan = pricing("plan", vec![fixed("fee", "100")]);
+        let mut book = Setup::new().entity("main", |main| change(&mut main.profile)).product(plan, |_| {}).create("2027-01-01");
+        let failed = book.run_failures("2027-02-02");
+        assert_eq!(book.documents().iter().filter(|document| document.ends_with("ISSUED")).count(), 0, "{failed:?}");
+        failed
+    };
+    assert_eq!(waits(|main| main.paper.strictness = Strictness::Strict), ["2027-01-01 paper_incomplete"]);
+    assert_eq!(waits(|main| main.paper.tax_currency = Some(currency("PLN"))), ["2027-01-01 exchange_rate_missing"]);
+    assert_eq!(
+        waits(|main| main.paper.e_invoice = EInvoiceSettings { profile: EInvoiceProfile::Peppol, required: true }),
+        ["2027-01-01 e_invoice_incomplete"]
+    );
 }
 
 /// Finding 4, rules 2: an unissued document that is due for more than 24 hours is reported with the reason.
