@@ -34,6 +34,7 @@ mod form;
 mod formats;
 mod formatted;
 mod histories;
+mod house;
 mod idempotency;
 mod import;
 mod import_http;

@@ -369,6 +369,10 @@ def documents(client):
     }
 
 
+# The documents whose pictures docs/paper has. Pictures of the others are beside their PDF files.
+SHOWN = ("tiers", "seats", "prepaid-debit", "credit", "tax-rates", "yen", "statement")
+
+
 def picture(pdf, target):
     """Writes a picture of the first page with few colors."""
     drawn = pdf.with_suffix("")
@@ -385,8 +389,9 @@ def main():
         for name, (title, path) in documents(client).items():
             pdf = files / f"{name}.pdf"
             pdf.write_bytes(client.send("GET", path)[0])
-            picture(pdf, folder / f"{name}.png")
-            rows.append(f"| [{title}]({name}.png) |\n")
+            picture(pdf, (folder if name in SHOWN else files) / f"{name}.png")
+            if name in SHOWN:
+                rows.append(f"| [{title}]({name}.png) |\n")
     head = "# Documents\n\n`scripts/papers` makes these documents, and the pictures of their first pages.\n\n| document |\n|---|\n"
     (folder / "README.md").write_text(head + "".join(rows))
 

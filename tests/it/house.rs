@@ -1,0 +1,141 @@
+//! Rules of the repository that no other tool holds: the sizes of files, their kinds, and pictures.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acceptance::documentation::root;
+
+/// The maximum number of lines of a file with code.
+const MAX_LINES: usize = 600;
+/// The maximum number of pictures of pages.
+const MAX_PICTURES: usize = 12;
+/// The endings of the files that the repository has, and files without an ending.
+const KINDS: [&str; 20] = [
+    "c", "css", "go", "js", "json", "md", "mjs", "png", "py", "rs", "service", "sql", "toml", "tpl", "ts", "ttf", "txt", "typ",
+    "yaml", "yml",
+];
+const WITHOUT_ENDING: [&str; 2] = ["Dockerfile", "run"];
+/// Folders whose files have no ending: programs, and inputs of the fuzz tests.
+const FOLDERS_WITHOUT_ENDINGS: [&str; 2] = ["scripts/", "crates/billing-fuzz/corpus/"];
+
+/// Files with more than [`MAX_LINES`] lines, and the lines that each may have. A file leaves the list when it is short enough, and no
+/// file may grow.
+const LONG_FILES: [(&str, usize); 41] = [
+    ("crates/billing-api/src/dto/tests/documents.rs", 616),
+    ("crates/billing-api/src/operations.rs", 1458),
+    ("crates/billing-application/src/book_repository.rs", 678),
+    ("crates/billing-application/src/documents/mod.rs", 633),
+    ("crates/billing-application/src/usage/import.rs", 692),
+    ("crates/billing-application/tests/use_cases/histories/mod.rs", 763),
+    ("crates/billing-application/tests/use_cases/rules/writer.rs", 802),
+    ("crates/billing-bench/src/rows.rs", 777),
+    ("crates/billing-console/src/home.rs", 659),
+    ("crates/billing-console/src/list.rs", 678),
+    ("crates/billing-console/src/pages/contract_tasks.rs", 918),
+    ("crates/billing-console/src/pages/forms.rs", 823),
+    ("crates/billing-domain/src/access.rs", 882),
+    ("crates/billing-domain/src/contract/terms.rs", 654),
+    ("crates/billing-domain/src/document/calculation.rs", 643),
+    ("crates/billing-domain/src/document/totals.rs", 648),
+    ("crates/billing-domain/src/ledger/amend.rs", 625),
+    ("crates/billing-domain/src/ledger/book.rs", 1020),
+    ("crates/billing-domain/src/ledger/issue.rs", 907),
+    ("crates/billing-domain/src/ledger/receivables.rs", 1092),
+    ("crates/billing-domain/src/ledger/reconcile.rs", 644),
+    ("crates/billing-domain/src/rating.rs", 756),
+    ("crates/billing-domain/src/webhook.rs", 923),
+    ("crates/billing-domain/tests/rules/amending.rs", 1430),
+    ("crates/billing-domain/tests/rules/histories/generate.rs", 652),
+    ("crates/billing-domain/tests/rules/histories/model/amend.rs", 756),
+    ("crates/billing-domain/tests/rules/histories/world.rs", 1240),
+    ("crates/billing-http/src/metrics.rs", 680),
+    ("crates/billing-server/src/settings.rs", 746),
+    ("crates/billing-storage/src/database.rs", 669),
+    ("crates/billing-storage/src/json/issued.rs", 650),
+    ("crates/billing-storage/src/ports/contracts.rs", 708),
+    ("crates/billing-storage/src/ports/lists.rs", 689),
+    ("crates/billing-storage/src/ports/notifications.rs", 609),
+    ("crates/billing-storage/src/ports/webhooks.rs", 735),
+    ("crates/billing-storage/src/schema.rs", 714),
+    ("crates/billing-testkit/src/suite/lists.rs", 835),
+    ("crates/billing-testkit/src/suite/mod.rs", 827),
+    ("crates/billing-typesetter/tests/printing/main.rs", 668),
+    ("tests/all/bank.rs", 674),
+    ("tests/it/team.rs", 678),
+];
+
+/// The folders with the files of the repository, and those in them that tools create.
+const FOLDERS: [&str; 7] = [".ci", ".github", "crates", "docs", "packaging", "scripts", "tests"];
+const OF_TOOLS: [&str; 3] = ["__pycache__", "node_modules", "target"];
+
+/// Returns the paths of all files in the repository, relative to its root.
+fn files() -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = FOLDERS.map(|folder| root().join(folder)).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let entry = entry.expect("a directory entry");
+            let path = entry.path();
+            if OF_TOOLS.contains(&entry.file_name().to_string_lossy().as_ref()) {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(root()).expect("a path in the repository").to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn files_with_code_have_at_most_600_lines_and_the_longer_ones_do_not_grow() {
+    let mut wrong = Vec::new();
+    for path in files().iter().filter(|path| path.ends_with(".rs")) {
+        let lines = fs::read_to_string(root().join(path)).expect("a file").lines().count();
+        match LONG_FILES.iter().find(|(known, _)| known == path) {
+            None if lines > MAX_LINES => wrong.push(format!("{path} has {lines} lines, more than {MAX_LINES}: split it")),
+            Some((_, most)) if lines > *most => wrong.push(format!("{path} grew from {most} to {lines} lines: split it")),
+            Some(_) if lines <= MAX_LINES => wrong.push(format!("{path} has {lines} lines: remove it from the list")),
+            Some((_, most)) if lines + 20 < *most => {
+                wrong.push(format!("{path} has {lines} lines: shorten its limit in the list"))
+            }
+            Some(_) | None => {}
+        }
+    }
+    let all = files();
+    wrong.extend(
+        LONG_FILES.iter().filter(|(path, _)| !all.iter().any(|file| file == path)).map(|(path, _)| format!("there is no {path}")),
+    );
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn each_file_is_of_a_kind_that_something_reads() {
+    let is_known = |path: &&String| {
+        let name = Path::new(path.as_str()).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match name.rsplit_once('.') {
+            Some((_, ending)) => KINDS.contains(&ending),
+            None => WITHOUT_ENDING.contains(&name) || FOLDERS_WITHOUT_ENDINGS.iter().any(|folder| path.starts_with(folder)),
+        }
+    };
+    let unknown: Vec<String> = files().into_iter().filter(|path| !is_known(&path)).collect();
+    assert!(unknown.is_empty(), "nothing reads files of these kinds: {unknown:#?}");
+}
+
+#[test]
+fn pages_show_twelve_pictures() {
+    let all = files();
+    let pictures: BTreeSet<&String> = all.iter().filter(|path| path.starts_with("docs/") && path.ends_with(".png")).collect();
+    assert!(pictures.len() <= MAX_PICTURES, "{} pictures, more than {MAX_PICTURES}: {pictures:#?}", pictures.len());
+    let readme = fs::read_to_string(root().join("README.md")).expect("a page");
+    let pages =
+        all.iter().filter(|path| path.ends_with(".md")).map(|path| fs::read_to_string(root().join(path)).expect("a page"));
+    let pages: Vec<String> = pages.chain([readme]).collect();
+    let name = |path: &String| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let unused: Vec<&&String> = pictures.iter().filter(|path| !pages.iter().any(|page| page.contains(&name(path)))).collect();
+    assert!(unused.is_empty(), "no page shows {unused:#?}");
+}
