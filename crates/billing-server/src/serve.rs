@@ -56,25 +56,8 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         Some(url) => url.clone(),
         None => listened_on(&settings)?,
     };
-    let state = HttpState::new(
-        composition.services.clone(),
-        composition.webhook_senders.clone(),
-        Arc::new(Pages),
-        HttpSettings {
-            trusted_proxies: settings.trusted_proxies.clone(),
-            reports_at_once: reports_at_once(settings.store.database_connections),
-            requests_at_once: requests_at_once(settings.store.database_connections, composition.database.groups_at_once()),
-            groups_at_once: composition.database.groups_at_once(),
-            event_cache: settings.event_cache,
-            metrics_apart: settings.metrics_listen.is_some(),
-            log_in: LogInLimits {
-                failures: settings.login_failures,
-                attempts_per_address_per_minute: settings.logins_per_minute,
-                ..LogInLimits::default()
-            },
-            ..HttpSettings::new(public_url.clone(), composition.cookie_key.clone())
-        },
-    );
+    let http = http_settings(&settings, &composition, &public_url);
+    let state = HttpState::new(composition.services.clone(), composition.webhook_senders.clone(), Arc::new(Pages), http);
     let shared = state.clone();
     let keep_alive = Duration::from_secs(settings.keep_alive_seconds);
     let places = max_connections.saturating_mul(usize::from(settings.workers));
@@ -96,60 +79,20 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         say(&line)?;
     }
     say(&format!("Usage Billing is ready at {public_url} (console: {public_url}/console, API reference: {public_url}/docs)"))?;
-    let no_thread = |error: std::io::Error| CommandError::Failed(format!("cannot start a thread: {error}"));
-    let scheduler = (settings.run_every_seconds > 0)
-        .then(|| {
-            let every = Duration::from_secs(settings.run_every_seconds);
-            Scheduler::start(state.clone(), composition.services.clone(), &composition.clock, every)
-        })
-        .transpose()
-        .map_err(no_thread)?;
-    let counts = CountsWriter::start(state.clone(), composition.services.clone()).map_err(no_thread)?;
-    let observing = state.clone();
-    let deliverer = WebhookDeliverer::start(
-        composition.services.clone(),
-        composition.webhook_senders.clone(),
-        ServerRef::from_uuid(composition.services.ids.new_id()),
-        Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
-    );
-    let numberer = NotificationNumberer::start(composition.services.clone(), settings.notification_days, deliverer.waker());
-    let numberer = numberer.map_err(no_thread)?;
-    let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(composition.services.clone(), signer));
-    let secrets = secrets.transpose().map_err(no_thread)?;
+    let background = Background::start(&settings, &composition, &state)
+        .map_err(|error| CommandError::Failed(format!("cannot start a thread: {error}")))?;
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
         let running = server.run();
         if let Some(listener) = metrics {
-            let state = state.clone();
-            // Its places are its own.
-            let connections = Connections::new(MAX_METRICS_CONNECTIONS, settings.trusted_proxies.clone());
-            let accepted = connections.clone();
-            let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone()))
-                .disable_signals()
-                .workers(1)
-                .keep_alive(keep_alive)
-                .client_request_timeout(HEAD_TIME)
-                .max_connections(MAX_METRICS_CONNECTIONS)
-                .on_connect(move |stream, data| accepted.register(stream, data));
-            actix_web::rt::spawn(connections.close_stalled(keep_alive + HEAD_TIME));
-            // The server for metrics ends with the process.
-            actix_web::rt::spawn(metrics.listen(listener)?.run());
+            serve_metrics(&state, listener, &settings, keep_alive)?;
         }
         // A client that begins a request at the end of the keep-alive time still has the full time for its head.
         actix_web::rt::spawn(connections.close_stalled(keep_alive + HEAD_TIME));
         actix_web::rt::spawn(stop_on_signal(state, running.handle()));
         running.await
     });
-    counts.stop();
-    if let Some(secrets) = secrets {
-        secrets.stop();
-    }
-    writing.finish();
-    if let Some(scheduler) = scheduler {
-        scheduler.stop();
-    }
-    numberer.stop();
-    deliverer.stop();
+    background.stop(&writing);
     if let Err(error) = composition.database.close() {
         tracing::warn!(%error, "the -wal file of the database is still needed: copy both files");
     }
@@ -157,6 +100,95 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         telemetry.end();
     }
     served.map_err(|error| CommandError::Failed(format!("the server stopped: {error}")))
+}
+
+fn http_settings(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> HttpSettings {
+    let connections = settings.store.database_connections;
+    HttpSettings {
+        trusted_proxies: settings.trusted_proxies.clone(),
+        reports_at_once: reports_at_once(connections),
+        requests_at_once: requests_at_once(connections, composition.database.groups_at_once()),
+        groups_at_once: composition.database.groups_at_once(),
+        event_cache: settings.event_cache,
+        metrics_apart: settings.metrics_listen.is_some(),
+        log_in: LogInLimits {
+            failures: settings.login_failures,
+            attempts_per_address_per_minute: settings.logins_per_minute,
+            ..LogInLimits::default()
+        },
+        ..HttpSettings::new(public_url.clone(), composition.cookie_key.clone())
+    }
+}
+
+/// Serves metrics on a port of their own. The server ends with the process.
+fn serve_metrics(
+    state: &HttpState,
+    listener: TcpListener,
+    settings: &ServeSettings,
+    keep_alive: Duration,
+) -> std::io::Result<()> {
+    let state = state.clone();
+    // Its places are its own.
+    let connections = Connections::new(MAX_METRICS_CONNECTIONS, settings.trusted_proxies.clone());
+    let accepted = connections.clone();
+    let metrics = HttpServer::new(move || billing_http::metrics_app(state.clone()))
+        .disable_signals()
+        .workers(1)
+        .keep_alive(keep_alive)
+        .client_request_timeout(HEAD_TIME)
+        .max_connections(MAX_METRICS_CONNECTIONS)
+        .on_connect(move |stream, data| accepted.register(stream, data));
+    actix_web::rt::spawn(connections.close_stalled(keep_alive + HEAD_TIME));
+    actix_web::rt::spawn(metrics.listen(listener)?.run());
+    Ok(())
+}
+
+/// The threads that work beside the requests.
+struct Background {
+    scheduler: Option<Scheduler>,
+    counts: CountsWriter,
+    deliverer: WebhookDeliverer,
+    numberer: NotificationNumberer,
+    secrets: Option<SecretsReader>,
+}
+
+impl Background {
+    fn start(settings: &ServeSettings, composition: &Composition, state: &HttpState) -> std::io::Result<Self> {
+        let services = &composition.services;
+        let every = Duration::from_secs(settings.run_every_seconds);
+        let runs = settings.run_every_seconds > 0;
+        let scheduler = runs.then(|| Scheduler::start(state.clone(), services.clone(), &composition.clock, every));
+        let observing = state.clone();
+        let deliverer = WebhookDeliverer::start(
+            services.clone(),
+            composition.webhook_senders.clone(),
+            ServerRef::from_uuid(services.ids.new_id()),
+            Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
+        );
+        let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(services.clone(), signer));
+        Ok(Self {
+            scheduler: scheduler.transpose()?,
+            counts: CountsWriter::start(state.clone(), services.clone())?,
+            numberer: NotificationNumberer::start(services.clone(), settings.notification_days, deliverer.waker())?,
+            deliverer,
+            secrets: secrets.transpose()?,
+        })
+    }
+
+    /// Stops the threads after the last request. What requests have counted is written first.
+    fn stop(self, state: &HttpState) {
+        let Self { scheduler, counts, deliverer, numberer, secrets } = self;
+        counts.stop();
+        if let Some(secrets) = secrets {
+            secrets.stop();
+        }
+        state.finish();
+        if let Some(scheduler) = scheduler {
+            scheduler.stop();
+        }
+        numberer.stop();
+        deliverer.stop();
+    }
 }
 
 fn listen_on(address: SocketAddr, what_for: &str) -> CommandResult<TcpListener> {

@@ -65,6 +65,48 @@ impl Refusal {
     }
 }
 
+/// Codes of a service that is unavailable or overloaded.
+const BUSY: [&str; 9] = [
+    "contended",
+    "node_unavailable",
+    "not_ready",
+    "overloaded",
+    "print_failed",
+    "printer_not_ready",
+    "timed_out",
+    "too_many_reports",
+    "unavailable",
+];
+
+/// Returns the codes of requests that cannot be read.
+fn unreadable(operation: &OperationSpec) -> Vec<&'static str> {
+    let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
+    let takes_a_file = operation.is(Flag::TakesFile);
+    chosen(&[
+        (operation.is_versioned(), &["unsupported_version"]),
+        (operation.takes_idempotency_key(), &["invalid_idempotency_key"]),
+        (has_body, &["incomplete_body"]),
+        (has_body && !takes_a_file, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values"]),
+        (takes_a_file, &["malformed_file"]),
+        (has_query, &["malformed_query"]),
+    ])
+}
+
+/// Returns the codes of credentials that do not permit the operation.
+fn forbidden(operation: &OperationSpec) -> Vec<&'static str> {
+    let need = operation.need();
+    chosen(&[
+        (matches!(need, Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
+        (need.is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
+        (need.is_some_and(|need| !need.scopes().is_empty()), &["insufficient_scope"]),
+        (
+            operation.use_case().is_ok_and(|use_case| use_case.needs_confirmation() || use_case.sets_payment_details()),
+            &["confirmation_required"],
+        ),
+        (operation.changes_state() && (need.is_some() || operation.needs == AuthRequirement::Anything), &["cross_site_request"]),
+    ])
+}
+
 /// Returns the refusals of an operation by status.
 pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
     let (has_body, has_query) = (operation.takes.is_some(), operation.parameters().is_some());
@@ -79,31 +121,11 @@ pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
             all.push(Refusal::new(status, means, codes));
         }
     };
-    let unreadable = chosen(&[
-        (operation.is_versioned(), &["unsupported_version"]),
-        (operation.takes_idempotency_key(), &["invalid_idempotency_key"]),
-        (has_body, &["incomplete_body"]),
-        (has_body && !takes_a_file, &["malformed_json", "duplicate_json_key", "json_too_deep", "json_too_many_values"]),
-        (takes_a_file, &["malformed_file"]),
-        (has_query, &["malformed_query"]),
-    ]);
-    add("400", "The request could not be read, or requests an unsupported version", unreadable);
+    add("400", "The request could not be read, or requests an unsupported version", unreadable(operation));
     let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
     add("401", "The credential is missing or invalid", unknown);
-    let forbidden = chosen(&[
-        (matches!(operation.need(), Some(Permission::Administrator | Permission::Owner)), &["admin_session_required"]),
-        (operation.need().is_some_and(|need| need.role() > Role::Read), &["insufficient_role"]),
-        (operation.need().is_some_and(|need| !need.scopes().is_empty()), &["insufficient_scope"]),
-        (
-            operation.use_case().is_ok_and(|use_case| use_case.needs_confirmation() || use_case.sets_payment_details()),
-            &["confirmation_required"],
-        ),
-        (
-            operation.changes_state() && (operation.need().is_some() || operation.needs == AuthRequirement::Anything),
-            &["cross_site_request"],
-        ),
-    ]);
-    add("403", "The credential is of the wrong kind, lacks the scope or role, or was sent from another site", forbidden);
+    let means = "The credential is of the wrong kind, lacks the scope or role, or was sent from another site";
+    add("403", means, forbidden(operation));
     let unknown = answered_for.iter().flat_map(|operation| not_found(operation));
     add("404", "The resource does not exist", unknown.collect());
     add("408", "The body did not arrive in time", chosen(&[(has_body, &["request_timeout"])]));
@@ -129,18 +151,7 @@ pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
         chosen(&[(logs_in || operation.is(Flag::ChecksSecret), &["too_many_log_ins"])]),
     );
     add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
-    let mut busy = vec![
-        "contended",
-        "node_unavailable",
-        "not_ready",
-        "overloaded",
-        "print_failed",
-        "printer_not_ready",
-        "timed_out",
-        "too_many_reports",
-        "unavailable",
-    ];
-    busy.extend(takes_a_file.then_some(IMPORT_STOPPED));
+    let busy = BUSY.into_iter().chain(takes_a_file.then_some(IMPORT_STOPPED)).collect();
     let means = if takes_a_file {
         "The service is unavailable or overloaded, or the import stopped before the end of the file; `Retry-After` is the time to \
          wait"

@@ -90,17 +90,7 @@ impl Problem {
                     detail,
                 )
             }
-            UseCaseError::NoMatch(MatchRefusal::NoMatchingContract) => unprocessable("no_matching_contract"),
-            UseCaseError::NoMatch(MatchRefusal::NoChargedProduct) => {
-                let detail = "is not billed by a product of the contract";
-                unprocessable("no_matching_contract").with_error(&["date"], "no_matching_contract", detail)
-            }
-            UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { expected, actual }) => {
-                unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
-            }
-            UseCaseError::NoMatch(MatchRefusal::EntityMismatch { expected, actual }) => {
-                unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
-            }
+            UseCaseError::NoMatch(refusal) => Self::of_match(refusal, error),
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
             UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
             UseCaseError::EventsRefused(refused) => {
@@ -141,6 +131,24 @@ impl Problem {
             UseCaseError::Store(StoreError::Corrupt(_) | StoreError::Unsupported(_))
             | UseCaseError::Secret(SecretError::Failed(_))
             | UseCaseError::Print(PrintError::Failed(_)) => Self::internal(),
+        }
+    }
+
+    /// Returns the problem of an event or charge that matches no product.
+    fn of_match(refusal: &MatchRefusal, error: &UseCaseError) -> Self {
+        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
+        match refusal {
+            MatchRefusal::NoMatchingContract => unprocessable("no_matching_contract"),
+            MatchRefusal::NoChargedProduct => {
+                let detail = "is not billed by a product of the contract";
+                unprocessable("no_matching_contract").with_error(&["date"], "no_matching_contract", detail)
+            }
+            MatchRefusal::CurrencyMismatch { expected, actual } => {
+                unprocessable("validation_mismatch").with_mismatch("currency", error, expected, actual)
+            }
+            MatchRefusal::EntityMismatch { expected, actual } => {
+                unprocessable("validation_mismatch").with_mismatch("entity_ref", error, expected, actual)
+            }
         }
     }
 
