@@ -224,6 +224,7 @@ pub enum CalculationStep {
 
 impl CalculationStep {
     /// Returns the row in English, for texts that have no language of their own. `unit` is the name of one unit of usage.
+    #[expect(clippy::too_many_lines, reason = "one arm for each step")]
     pub fn in_english(&self, unit: &str) -> String {
         let counted = |quantity: Decimal| if unit.is_empty() { shown(quantity) } else { format!("{} {unit}", shown(quantity)) };
         match self {

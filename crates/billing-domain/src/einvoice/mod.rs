@@ -138,6 +138,7 @@ pub fn require(head: &DocumentHead, issued: &IssuedDocument) -> Result<(), Refus
 ///
 /// # Errors
 /// Returns [`EInvoiceError`] with all missing terms, or if the standard can't express the document.
+#[expect(clippy::too_many_lines, reason = "one field of the invoice after the other")]
 pub fn terms(head: &DocumentHead, issued: &IssuedDocument) -> Result<BusinessTerms, EInvoiceError> {
     let (parties, content) = (&issued.parties, &issued.content);
     let Some(paper) = issued.paper.as_deref() else {

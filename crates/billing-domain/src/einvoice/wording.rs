@@ -20,6 +20,7 @@ pub(super) struct Wording {
 
 impl Wording {
     /// Returns the texts of a language.
+    #[expect(clippy::too_many_lines, reason = "a table of words")]
     pub(super) const fn of(language: Language) -> Self {
         let [due_upon_receipt, due_within, credit, applied, applied_to] = match language {
             Language::En => [

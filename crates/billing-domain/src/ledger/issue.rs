@@ -1,9 +1,21 @@
 //! Due documents and their issue, the only transition from open to frozen (billing rules 2, 5).
 
+mod counterparts;
+mod due;
+mod voiding;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::NaiveDate;
+
+pub(super) use due::{draft_due_at, due_places, waits_for_its_period};
+pub use due::{due_documents, schedule_next_run};
+pub(super) use voiding::void_draft;
+pub use voiding::{has_activity, require_voidable, void};
+
+use counterparts::{due_counterpart_of, flip_kind, issue_other, split_off_credit};
+use due::open_places;
 
 use super::book::ExplainedContent;
 use super::open::{NewDocument, part_of};
@@ -197,79 +209,6 @@ fn issue_once(
     Ok(())
 }
 
-/// Returns the due adjustment with the same parent and the opposite kind.
-fn due_counterpart_of(book: &ContractBook, draft: &BookDocument, now: Timestamp) -> Result<Option<DocumentRef>, Refusal> {
-    let Some(counterpart) = counterpart_of(book, draft) else { return Ok(None) };
-    let due_at = draft_due_at(book, &book.require_document(counterpart)?.head)?;
-    Ok(due_at.filter(|due_at| *due_at <= now).map(|_| counterpart))
-}
-
-/// Returns the open adjustment with the same parent and the opposite kind.
-fn counterpart_of(book: &ContractBook, draft: &BookDocument) -> Option<DocumentRef> {
-    let kind = match draft.head.kind {
-        DocumentKind::Credit => DocumentKind::Debit,
-        DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
-    };
-    let parent = draft.head.parent.filter(|_| draft.head.purpose == Purpose::Adjustment)?;
-    Some(book.open_adjustment(parent, kind)?.head.document_ref)
-}
-
-/// Issues a due adjustment or child. The credit and the debit of one parent wait for each other, but each is issued in its turn. If
-/// their lines cancel out, both are discarded instead, and their events move to the parent (billing rules 5).
-fn issue_other(
-    book: &mut ContractBook,
-    document_ref: DocumentRef,
-    counterpart: Option<DocumentRef>,
-    now: Timestamp,
-    run: &mut IssueReport,
-    supplies: &mut impl IdGenerator,
-) -> Result<(), Refusal> {
-    let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
-    if let Some(counterpart) = counterpart
-        && is_opposite(book.lines_of(document_ref), book.lines_of(counterpart))
-    {
-        // Each content names what the other one bills, so both are computed first.
-        let contents = [book.draft_content(document_ref)?, book.draft_content(counterpart)?];
-        for (document_ref, content) in [document_ref, counterpart].into_iter().zip(contents) {
-            let parent = book.require_document(document_ref)?.head.parent;
-            let total = content.content.total;
-            book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
-            if let Some(to) = parent {
-                book.put(Entry::EventsMoved { from: document_ref, to, of: None })?;
-            }
-            run.outcomes.push(IssueOutcome { document_ref, issued: Vec::new(), total });
-        }
-        return Ok(());
-    }
-    // A copy shows whether both can be issued.
-    let waits = match counterpart {
-        Some(_) => issue_where_possible(&mut book.clone(), &together, now, supplies)?.err(),
-        None => None,
-    };
-    let issued = match waits {
-        Some(refusal) => Err(refusal),
-        None => issue_where_possible(book, &[document_ref], now, supplies)?,
-    };
-    match issued {
-        Ok(outcomes) => run.outcomes.extend(outcomes),
-        Err(refusal) => {
-            for document_ref in together {
-                let period = book.require_document(document_ref)?.head.period;
-                let refusal = refusal.clone();
-                run.failed.push(Failure { document_ref: Some(document_ref), period, refusal });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns whether the lines of a credit and a debit cancel out: item, period, rates, events, quantity and amount are equal. The
-/// item of a charge names the charge.
-fn is_opposite(one: &[LedgerLine], other: &[LedgerLine]) -> bool {
-    let is_among = |line: &LedgerLine, lines: &[LedgerLine]| lines.iter().any(|other| other == line);
-    one.len() == other.len() && !one.is_empty() && one.iter().all(|line| is_among(line, other))
-}
-
 /// Issues documents together if all can be issued. Otherwise they stay drafts that each run tries again, and the inner result is
 /// the refusal.
 ///
@@ -434,153 +373,6 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>)
     Ok(false)
 }
 
-/// Returns the slots whose documents are due and not issued, oldest first, then in contract order. Checks every period since
-/// the contract's first, so that no due document is lost.
-pub(super) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
-    open_places(book, Some(now))
-}
-
-/// Does the same as [`due_places`], also for documents that aren't due if `by` is `None`.
-fn open_places(book: &ContractBook, by: Option<Timestamp>) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
-    let mut open = Vec::new();
-    for product in &book.contract.products {
-        for period in product.periods().take_while(|period| by.is_none_or(|by| may_be_due(period.start(), by))) {
-            for part in parts_of_period(period) {
-                let due_at = book.due_at(&part)?;
-                let is_open =
-                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
-                if is_open && by.is_none_or(|by| due_at <= by) {
-                    open.push((due_at, part.place()));
-                }
-            }
-        }
-    }
-    open.sort_by_key(|(due_at, _)| *due_at);
-    Ok(open)
-}
-
-/// Returns at most `most` documents that a run would issue or discard, oldest first, each with one of its slots. Omits unopened
-/// documents that would bill nothing.
-///
-/// # Errors
-/// Returns the errors of [`issue_due`].
-pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
-    let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
-    let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
-    let mut seen_drafts: BTreeSet<DocumentRef> = BTreeSet::new();
-    for (due_at, place) in due_places(book, now)? {
-        if counted.len() >= most {
-            break;
-        }
-        if let Some(draft) = book.document_in_slot(place) {
-            if seen_drafts.insert(draft.head.document_ref) {
-                counted.push((due_at, place));
-            }
-            continue;
-        }
-        if covered.contains(&place) {
-            continue;
-        }
-        let part = part_of(&book.contract, place)?;
-        let (net_terms, payment) = book.payment_terms(&part)?;
-        covered.extend(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place));
-        if has_to_open(book, &book.contract, &part)? {
-            counted.push((due_at, place));
-        }
-    }
-    Ok(counted)
-}
-
-/// Returns whether a document of a period can be due by an instant. No document is due before its period's first day, which can
-/// begin up to a day earlier in other zones than in UTC.
-fn may_be_due(start: NaiveDate, by: Timestamp) -> bool {
-    start <= day_after(TimeZone::UTC.service_date(by))
-}
-
-/// Returns when a draft is to be issued; `None` if it no longer bills anything.
-pub(super) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<Option<Timestamp>, Refusal> {
-    match head.purpose {
-        // A child document that couldn't be issued together with its event.
-        Purpose::Usage => Ok(Some(head.created_at)),
-        // Adjustments are due on the first service date after the one they were opened on.
-        Purpose::Adjustment => {
-            let zone = book.entity(&head.entity_ref)?.profile.time_zone;
-            let next_day = zone.start_of_day(day_after(zone.service_date(head.created_at)));
-            Ok(Some(waits_for_its_period(book, head, next_day)?.unwrap_or(next_day)))
-        }
-        Purpose::Regular(slot) => {
-            let mut first: Option<Timestamp> = None;
-            for no in &head.parts {
-                let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-                if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, place)) {
-                    let due_at = book.due_at(&part)?;
-                    first = Some(first.map_or(due_at, |first| first.min(due_at)));
-                }
-            }
-            Ok(first)
-        }
-    }
-}
-
-/// Returns when to issue a debit that bills an extended period of an `AFTER_USE` invoice: when the rest of the period is due
-/// (billing rules 7). Returns `None` for any other document, and if that instant has passed.
-pub(super) fn waits_for_its_period(
-    book: &ContractBook,
-    head: &DocumentHead,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, Refusal> {
-    let invoice = head.parent.and_then(|parent| book.document(parent)).filter(|parent| {
-        (head.kind, head.purpose) == (DocumentKind::Debit, Purpose::Adjustment)
-            && parent.head.purpose == Purpose::Regular(SlotKind::Period)
-            && parent.status.is_issued()
-    });
-    let Some(invoice) = invoice.map(|invoice| &invoice.head) else { return Ok(None) };
-    let mut waits = None;
-    for no in invoice.parts.iter().filter(|no| head.parts.contains(no)) {
-        let period = book.contract.product(*no).and_then(|product| product.period_from(invoice.period.start()));
-        let goes_on = period
-            .filter(|period| period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end());
-        if let Some(period) = goes_on {
-            waits = waits.max(Some(book.due_at(&part_for_usage(period))?));
-        }
-    }
-    Ok(waits.filter(|due_at| *due_at > now))
-}
-
-/// Records when the billing run processes the contract next: when the first document falls due, open or not, or at once if one
-/// is already due.
-///
-/// # Errors
-/// Returns the errors of [`issue_due`].
-pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
-    let mut next: Option<Timestamp> = None;
-    let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
-    for product in &book.contract.products {
-        let mut found: Option<Timestamp> = None;
-        for period in product.periods() {
-            if found.is_some_and(|found| !may_be_due(period.start(), found)) {
-                break;
-            }
-            for part in parts_of_period(period) {
-                let due_at = book.due_at(&part)?;
-                let is_open =
-                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
-                if due_at > now && is_open {
-                    found = Some(found.map_or(due_at, |found| found.min(due_at)));
-                }
-            }
-        }
-        found.into_iter().for_each(&mut at);
-    }
-    for document_ref in drafts(book) {
-        draft_due_at(book, &book.require_document(document_ref)?.head)?.into_iter().for_each(&mut at);
-    }
-    if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
-        at(*due_at);
-    }
-    book.put_due(next)
-}
-
 /// Issues a draft, or discards it if it has no amount, charge, event or dependent document (billing rules 2).
 ///
 /// # Errors
@@ -631,76 +423,6 @@ pub fn issue(
         outcome.issued.push((issued, total));
     }
     Ok(outcome)
-}
-
-/// Discards a draft with its current content.
-pub(super) fn void_draft(book: &mut ContractBook, document_ref: DocumentRef, at: Timestamp) -> Result<(), Refusal> {
-    let content = Box::new(book.draft_content(document_ref)?);
-    book.put(Entry::Discarded { document_ref, content, at })
-}
-
-/// Replaces a draft whose total has the wrong sign by a document of the opposite kind with its lines and events (billing rules
-/// 5). The draft becomes void. The replacement of a regular document takes its slot and bills the period's usage.
-fn flip_kind(
-    book: &mut ContractBook,
-    document: &BookDocument,
-    content: &DocumentContent,
-    now: Timestamp,
-    supplies: &mut impl IdGenerator,
-) -> Result<DocumentRef, Refusal> {
-    let head = &document.head;
-    let kind = match head.kind {
-        DocumentKind::Credit => DocumentKind::Debit,
-        DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Credit,
-    };
-    // Must come first to free the slot for the replacement.
-    void_draft(book, head.document_ref, now)?;
-    let new = NewDocument { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
-    let turned = book.open(new, now, supplies)?;
-    book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
-    match head.purpose {
-        Purpose::Regular(_) => {
-            freeze(book, turned, now)?;
-        }
-        Purpose::Usage | Purpose::Adjustment => {
-            book.put(Entry::Lines { document_ref: turned, lines: negated(content.ledger_lines())? })?;
-        }
-    }
-    Ok(turned)
-}
-
-/// Issues an invoice without its negative lines, and a credit with those lines (billing rules 5).
-fn split_off_credit(
-    book: &mut ContractBook,
-    document: &BookDocument,
-    content: &DocumentContent,
-    now: Timestamp,
-    supplies: &mut impl IdGenerator,
-) -> Result<Vec<DocumentRef>, Refusal> {
-    let head = &document.head;
-    let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
-    let kept = book.content_if_issued(head.document_ref, now, |line| line.amount.minor() >= 0)?;
-    let kept = book.explain_issued(head.document_ref, kept)?;
-    let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, supplies)?;
-    freeze_as(book, head.document_ref, kept, now)?;
-    book.put(Entry::Lines { document_ref: credit, lines: negated(below)? })?;
-    Ok(vec![head.document_ref, credit])
-}
-
-fn adjustment_like(head: &DocumentHead, kind: DocumentKind, parent: Option<DocumentRef>) -> NewDocument {
-    NewDocument {
-        kind,
-        purpose: Purpose::Adjustment,
-        entity_ref: head.entity_ref.clone(),
-        currency: head.currency,
-        period: head.period,
-        is_partial_period: head.is_partial_period,
-        parts: head.parts.clone(),
-        net_terms: head.net_terms,
-        payment: head.payment.clone(),
-        parent,
-        replaces: None,
-    }
 }
 
 /// Freezes a draft with its content and returns its total.
@@ -777,126 +499,4 @@ fn exchange_rate_missing(head: &DocumentHead, entity: &Entity, on: NaiveDate) ->
         head.currency
     );
     Refusal::waits(WaitReason::NoExchangeRate, detail)
-}
-
-/// Voids an issued document. Its period becomes unbilled, and a replacement bills everything again (billing rules 5). `content`
-/// is the document's content; `has_children` tells whether child documents name it as their parent.
-///
-/// # Errors
-/// Returns [`Refusal::Conflict`] for:
-/// - a draft
-/// - a document with adjustments or children
-/// - an adjustment or a child
-/// - a document whose usage another issued document bills now
-///
-/// This function doesn't check payments; see [`ReceivablesAccount::void`](super::receivables::ReceivablesAccount::void).
-pub fn void(
-    book: &mut ContractBook,
-    document_ref: DocumentRef,
-    content: &DocumentContent,
-    has_children: bool,
-    now: Timestamp,
-) -> Result<(), Refusal> {
-    book.require_whole()?;
-    book.set_as_of(now);
-    let document = book.require_document(document_ref)?.clone();
-    require_voidable(document.head.purpose)?;
-    if document.status != LifecycleStatus::Issued {
-        return Err(Refusal::conflict("not_issued", "only an issued document can be voided"));
-    }
-    if has_children || book.has_dependents(&document) || is_corrected(book, document_ref, content) {
-        return Err(Refusal::conflict(
-            "document_has_dependents",
-            "a document with adjustments or child documents cannot be voided",
-        ));
-    }
-    let contract = Arc::clone(&book.contract);
-    let mut carriers: BTreeMap<BillingSlot, (ProductNo, NaiveDate)> = BTreeMap::new();
-    for line in content.ledger_lines() {
-        let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
-        if let Some(period) = period.filter(|_| line.key.bill_with == BillWith::Usage) {
-            carriers.insert(part_for_usage(period).place(), (period.product_no, period.start()));
-        }
-    }
-    for place in carriers.keys() {
-        if let Some(other) =
-            book.document_in_slot(*place).filter(|other| other.head.document_ref != document_ref && other.status.is_issued())
-        {
-            let detail = format!(
-                "the usage of the document is now billed by {}, which is issued and would not bill it again",
-                other.head.number
-            );
-            return Err(Refusal::conflict("billed_elsewhere", detail));
-        }
-    }
-    // The zone can have moved west since the issue.
-    let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
-    let on = document.issue_date.map_or(today, |issued| issued.max(today));
-    book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now, on })?;
-    for (place, usage) in carriers {
-        if let Some(carrier) = book.document_in_slot(place).map(|carrier| carrier.head.document_ref) {
-            book.move_events(usage, &[], carrier)?;
-        }
-    }
-    schedule_next_run(book, now)?;
-    check::require_lawful(book)?;
-    // The period is open again, but the book doesn't hold the events of issued documents. A run must check when the document is
-    // due.
-    match draft_due_at(book, &document.head)? {
-        Some(due_at) => book.bring_due_forward(due_at),
-        None => Ok(()),
-    }
-}
-
-/// Checks that a document can be voided: only regular documents can (billing rules 5).
-///
-/// # Errors
-/// Returns [`Refusal::Conflict`] `not_voidable` for an adjustment or a child.
-pub fn require_voidable(purpose: Purpose) -> Result<(), Refusal> {
-    match purpose {
-        Purpose::Regular(_) => Ok(()),
-        Purpose::Usage | Purpose::Adjustment => {
-            let detail =
-                "an adjustment or a child document cannot be voided: change its usage, or edit the contract from a past date";
-            Err(Refusal::conflict("not_voidable", detail))
-        }
-    }
-}
-
-/// Returns whether a child or an adjustment bills anything that the document bills. Its parent may be another invoice: children
-/// and adjustments of a usage debit name the period's invoice.
-fn is_corrected(book: &ContractBook, document_ref: DocumentRef, content: &DocumentContent) -> bool {
-    let keys: Vec<_> = content.ledger_lines().into_iter().map(|line| line.key).collect();
-    let is_regular =
-        |other: DocumentRef| book.document(other).is_some_and(|other| matches!(other.head.purpose, Purpose::Regular(_)));
-    // A later charge is billed together with the document's items but isn't on the document.
-    let is_with = |line: &LedgerLine| {
-        keys.iter().any(|key| {
-            line.key == *key
-                || line.key.line_item_id.as_ref().is_some_and(LineItemId::is_of_charge)
-                    && (line.key.product_no, line.key.period_start, line.key.bill_with)
-                        == (key.product_no, key.period_start, key.bill_with)
-        })
-    };
-    let bills_the_same =
-        book.lines().any(|(other, lines)| other != document_ref && !is_regular(other) && lines.iter().any(is_with));
-    // An open adjustment without an amount may still carry an event of the period.
-    let family = book.document(document_ref).map(|document| document.family);
-    let carries_the_same = book.documents().any(|other| {
-        Some(other.family) == family
-            && other.head.purpose == Purpose::Adjustment
-            && other.status == LifecycleStatus::Draft
-            && book.has_events(other.head.document_ref)
-            && keys.iter().any(|key| other.head.parts.contains(&key.product_no) && other.head.period.contains(key.period_start))
-    });
-    bills_the_same || carries_the_same
-}
-
-/// Returns whether a product has billed, or has usage or a charge. If so, its first day is fixed (billing rules 7).
-pub fn has_activity(book: &ContractBook, no: ProductNo) -> bool {
-    let is_issued = |document: &BookDocument| document.status.is_issued() && document.head.parts.contains(&no);
-    book.documents().any(is_issued)
-        || book.documented().periods_of(no).next().is_some()
-        || book.usage().iter().any(|(key, total)| key.product_no == no && total.events > 0)
-        || book.charges().live().any(|charge| charge.product_no == no)
 }

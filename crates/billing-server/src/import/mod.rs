@@ -38,6 +38,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum number of documents that are listed individually.
 const MAX_NAMED_DOCUMENTS: usize = 100;
 
+#[expect(clippy::too_many_lines, reason = "the steps of one command, in their order")]
 pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());

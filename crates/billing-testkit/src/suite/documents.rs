@@ -155,6 +155,7 @@ pub fn a_document_is_opened_under_its_entitys_present_prefix(store: &dyn Store) 
 }
 
 /// Creates content with all kinds of lines, two products and two tax rates.
+#[expect(clippy::too_many_lines, reason = "one value with all fields")]
 pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) -> DocumentContent {
     let tier = |up_to: Option<&str>, quantity: &str, amount: &str| RatedTier {
         tier: billing_domain::catalog::Tier { up_to: up_to.map(price), unit_price: price("0.10"), flat_amount: price("5.00") },
@@ -290,6 +291,7 @@ pub(super) fn full_paper(head: &DocumentHead) -> LegalParticulars {
     LegalParticulars { supply: Some(SupplyCategory::Mixed), ..LegalParticulars::of(&customer, &entity, facts) }
 }
 
+#[expect(clippy::too_many_lines, reason = "one story")]
 pub fn documents_written_together_are_as_those_written_alone(store: &dyn Store) {
     let w = world(store);
     let second = two_products(store, &w);

@@ -335,6 +335,7 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     assert_eq!(sums(&any()).amounts[0], large, "more than any single amount");
 }
 
+#[expect(clippy::too_many_lines, reason = "one story")]
 pub fn contracts_are_found_without_a_customer(store: &dyn Store) {
     let w = world(store);
     let other = two_products(store, &w);
@@ -617,6 +618,7 @@ fn found(store: &dyn Store, w: &World, sought: &SearchTerms) -> Vec<(SearchHitKi
     found.into_iter().map(|found| (found.kind, found.number.or(found.name).unwrap_or(found.reference))).collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "one story")]
 pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let (w, stranger) = (world(store), world(store));
     let head =

@@ -67,6 +67,7 @@ const FULL: &str = r#"{"customer_ref":"acme","po_number":"PO 17","metadata":{"cr
      "billing_crypto_details":{"address":"0xabc","tokens":["USDC","BTC"]}}]}"#;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn a_contract_is_shown_with_what_was_agreed() {
     let view = made(super::contract(&json(FULL)).expect("a contract"));
     assert_snapshot!(presented(&ContractJson::from(&view)), @r#"

@@ -111,6 +111,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
     assert_snapshot!(presented(&DocumentJson::from(&preview(fixtures::eur()))), @r#"
     {
@@ -327,6 +328,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     let (ids, eur) = (CountingIds::new(), fixtures::eur());
     let mut view = preview(eur);
@@ -506,6 +508,7 @@ fn a_billing_run_is_real_unless_told_otherwise() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let ids = CountingIds::new();
     let (contract, _) = january(fixtures::eur());

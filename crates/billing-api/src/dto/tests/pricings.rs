@@ -234,6 +234,7 @@ fn everything_wrong_with_a_pricing_is_said_at_once() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn a_pricing_is_shown_with_the_digits_its_prices_have() {
     assert_snapshot!(presented(&PricingJson::from(&full_pricing())), @r#"
     {

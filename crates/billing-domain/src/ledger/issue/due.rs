@@ -1,0 +1,153 @@
+//! What is due, and when.
+
+use super::*;
+
+/// Returns the slots whose documents are due and not issued, oldest first, then in contract order. Checks every period since
+/// the contract's first, so that no due document is lost.
+pub(in crate::ledger) fn due_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
+    open_places(book, Some(now))
+}
+
+/// Does the same as [`due_places`], also for documents that aren't due if `by` is `None`.
+pub(in crate::ledger) fn open_places(
+    book: &ContractBook,
+    by: Option<Timestamp>,
+) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
+    let mut open = Vec::new();
+    for product in &book.contract.products {
+        for period in product.periods().take_while(|period| by.is_none_or(|by| may_be_due(period.start(), by))) {
+            for part in parts_of_period(period) {
+                let due_at = book.due_at(&part)?;
+                let is_open =
+                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
+                if is_open && by.is_none_or(|by| due_at <= by) {
+                    open.push((due_at, part.place()));
+                }
+            }
+        }
+    }
+    open.sort_by_key(|(due_at, _)| *due_at);
+    Ok(open)
+}
+
+/// Returns at most `most` documents that a run would issue or discard, oldest first, each with one of its slots. Omits unopened
+/// documents that would bill nothing.
+///
+/// # Errors
+/// Returns the errors of [`issue_due`].
+pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result<Vec<(Timestamp, BillingSlot)>, Refusal> {
+    let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
+    let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
+    let mut seen_drafts: BTreeSet<DocumentRef> = BTreeSet::new();
+    for (due_at, place) in due_places(book, now)? {
+        if counted.len() >= most {
+            break;
+        }
+        if let Some(draft) = book.document_in_slot(place) {
+            if seen_drafts.insert(draft.head.document_ref) {
+                counted.push((due_at, place));
+            }
+            continue;
+        }
+        if covered.contains(&place) {
+            continue;
+        }
+        let part = part_of(&book.contract, place)?;
+        let (net_terms, payment) = book.payment_terms(&part)?;
+        covered.extend(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place));
+        if has_to_open(book, &book.contract, &part)? {
+            counted.push((due_at, place));
+        }
+    }
+    Ok(counted)
+}
+
+/// Returns whether a document of a period can be due by an instant. No document is due before its period's first day, which can
+/// begin up to a day earlier in other zones than in UTC.
+fn may_be_due(start: NaiveDate, by: Timestamp) -> bool {
+    start <= day_after(TimeZone::UTC.service_date(by))
+}
+
+/// Returns when a draft is to be issued; `None` if it no longer bills anything.
+pub(in crate::ledger) fn draft_due_at(book: &ContractBook, head: &DocumentHead) -> Result<Option<Timestamp>, Refusal> {
+    match head.purpose {
+        // A child document that couldn't be issued together with its event.
+        Purpose::Usage => Ok(Some(head.created_at)),
+        // Adjustments are due on the first service date after the one they were opened on.
+        Purpose::Adjustment => {
+            let zone = book.entity(&head.entity_ref)?.profile.time_zone;
+            let next_day = zone.start_of_day(day_after(zone.service_date(head.created_at)));
+            Ok(Some(waits_for_its_period(book, head, next_day)?.unwrap_or(next_day)))
+        }
+        Purpose::Regular(slot) => {
+            let mut first: Option<Timestamp> = None;
+            for no in &head.parts {
+                let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
+                if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, place)) {
+                    let due_at = book.due_at(&part)?;
+                    first = Some(first.map_or(due_at, |first| first.min(due_at)));
+                }
+            }
+            Ok(first)
+        }
+    }
+}
+
+/// Returns when to issue a debit that bills an extended period of an `AFTER_USE` invoice: when the rest of the period is due
+/// (billing rules 7). Returns `None` for any other document, and if that instant has passed.
+pub(in crate::ledger) fn waits_for_its_period(
+    book: &ContractBook,
+    head: &DocumentHead,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Refusal> {
+    let invoice = head.parent.and_then(|parent| book.document(parent)).filter(|parent| {
+        (head.kind, head.purpose) == (DocumentKind::Debit, Purpose::Adjustment)
+            && parent.head.purpose == Purpose::Regular(SlotKind::Period)
+            && parent.status.is_issued()
+    });
+    let Some(invoice) = invoice.map(|invoice| &invoice.head) else { return Ok(None) };
+    let mut waits = None;
+    for no in invoice.parts.iter().filter(|no| head.parts.contains(no)) {
+        let period = book.contract.product(*no).and_then(|product| product.period_from(invoice.period.start()));
+        let goes_on = period
+            .filter(|period| period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end());
+        if let Some(period) = goes_on {
+            waits = waits.max(Some(book.due_at(&part_for_usage(period))?));
+        }
+    }
+    Ok(waits.filter(|due_at| *due_at > now))
+}
+
+/// Records when the billing run processes the contract next: when the first document falls due, open or not, or at once if one
+/// is already due.
+///
+/// # Errors
+/// Returns the errors of [`issue_due`].
+pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
+    let mut next: Option<Timestamp> = None;
+    let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
+    for product in &book.contract.products {
+        let mut found: Option<Timestamp> = None;
+        for period in product.periods() {
+            if found.is_some_and(|found| !may_be_due(period.start(), found)) {
+                break;
+            }
+            for part in parts_of_period(period) {
+                let due_at = book.due_at(&part)?;
+                let is_open =
+                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
+                if due_at > now && is_open {
+                    found = Some(found.map_or(due_at, |found| found.min(due_at)));
+                }
+            }
+        }
+        found.into_iter().for_each(&mut at);
+    }
+    for document_ref in drafts(book) {
+        draft_due_at(book, &book.require_document(document_ref)?.head)?.into_iter().for_each(&mut at);
+    }
+    if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
+        at(*due_at);
+    }
+    book.put_due(next)
+}
