@@ -133,11 +133,6 @@ impl InsertRows {
         Self { joined: Some(table_and_condition), ..self }
     }
 
-    /// Adds a `WHERE` clause over the row `n`.
-    pub(crate) fn only(self, condition: &'static str) -> Self {
-        Self { condition, ..self }
-    }
-
     /// Inserts the rows and returns their number. A distributed database counts rows that exist, too, unless it returns the
     /// inserted ones.
     pub(crate) fn insert(self, connection: &mut PgConnection, is_spread: bool) -> QueryResult<usize> {

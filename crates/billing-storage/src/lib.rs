@@ -42,7 +42,6 @@ mod ports;
 #[cfg(test)]
 mod query_plans;
 mod restore;
-mod revisions;
 mod row;
 mod schema;
 mod schema_version;
@@ -54,6 +53,7 @@ mod text_value;
 mod tx;
 mod url;
 mod usage_key;
+mod written_rows;
 
 pub use database::{Database, DatabaseOptions, OpenError, require_whole};
 pub use distribute::Distribution;

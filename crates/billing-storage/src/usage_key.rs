@@ -6,12 +6,13 @@ use chrono::NaiveDate;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::result::QueryResult;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
+use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::sql_types::{Day, Dec, Id, Ts};
+use crate::written_rows::{Columns, RowBackend as _, UpdateRows, column, push_rows};
 
 /// The columns of a key.
 #[derive(Debug)]
@@ -127,134 +128,45 @@ macro_rules! fragments {
 }
 fragments!(Pg, Sqlite);
 
-/// Replaces any number of running totals in one prepared statement.
-#[derive(Debug, Default)]
-pub(crate) struct PutTotals {
-    organization: Uuid,
-    /// Whether the statement also names the customers by themselves, from which a distributed database finds their nodes.
-    names_customers: bool,
-    customers: Vec<Uuid>,
-    contracts: Vec<Uuid>,
-    products: Vec<i32>,
-    starts: Vec<NaiveDate>,
-    usage_products: Vec<String>,
-    sums: Vec<Decimal>,
-    events: Vec<i64>,
-    max: Vec<Option<Decimal>>,
-    latest_at: Vec<Option<Timestamp>>,
-    latest_service_dates: Vec<Option<NaiveDate>>,
-    latest_event_ids: Vec<Option<Uuid>>,
-    latest_quantities: Vec<Option<Decimal>>,
-    last_days: Vec<Option<NaiveDate>>,
+/// Returns the columns of the keys of running totals, and of their values.
+fn columns_of(totals: &[PutTotal<'_>]) -> (Columns, Columns) {
+    let keys = vec![
+        ("customer_id", column(totals, |total| total.customer_id)),
+        ("contract_id", column(totals, |total| total.key.contract_id)),
+        ("product_no", column(totals, |total| total.key.product_no)),
+        ("period_start", column(totals, |total| total.key.period_start)),
+        ("usage_product_ref", column(totals, |total| total.key.usage_product_ref)),
+    ];
+    let values = vec![
+        ("sum", column(totals, |total| total.sum)),
+        ("events", column(totals, |total| total.events)),
+        ("max", column(totals, |total| total.max)),
+        ("latest_at", column(totals, |total| total.latest_at)),
+        ("latest_service_date", column(totals, |total| total.latest_service_date)),
+        ("latest_event_id", column(totals, |total| total.latest_event_id)),
+        ("latest_quantity", column(totals, |total| total.latest_quantity)),
+        ("last_day", column(totals, |total| total.last_day)),
+    ];
+    (keys, values)
 }
 
-impl PutTotals {
-    pub(crate) fn new<'a>(organization: Uuid, totals: impl IntoIterator<Item = PutTotal<'a>>) -> Self {
-        let mut all = Self { organization, ..Self::default() };
-        for total in totals {
-            all.customers.push(total.customer_id);
-            all.contracts.push(total.key.contract_id);
-            all.products.push(total.key.product_no);
-            all.starts.push(total.key.period_start);
-            all.usage_products.push(total.key.usage_product_ref.to_owned());
-            all.sums.push(total.sum);
-            all.events.push(total.events);
-            all.max.push(total.max);
-            all.latest_at.push(total.latest_at);
-            all.latest_service_dates.push(total.latest_service_date);
-            all.latest_event_ids.push(total.latest_event_id);
-            all.latest_quantities.push(total.latest_quantity);
-            all.last_days.push(total.last_day);
-        }
-        all
-    }
-}
-
-impl PutTotals {
-    /// Names the customers by themselves if the database is distributed.
-    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
-        Self { names_customers: is_spread, ..self }
-    }
-
-    /// Writes the condition that names the customers of a table.
-    fn push_customers<'b>(&'b self, column: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        if self.names_customers {
-            for part in [" AND ", column, " = ANY("] {
-                out.push_sql(part);
-            }
-            out.push_bind_param::<Array<Id>, _>(&self.customers)?;
-            out.push_sql(")");
-        }
-        Ok(())
-    }
-
-    /// Writes the rows as a table with this name.
-    fn push_rows<'b>(&'b self, name: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql("unnest(");
-        out.push_bind_param::<Array<Id>, _>(&self.customers)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Id>, _>(&self.contracts)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Integer>, _>(&self.products)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Day>, _>(&self.starts)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Text>, _>(&self.usage_products)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Dec>, _>(&self.sums)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<BigInt>, _>(&self.events)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.max)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Ts>>, _>(&self.latest_at)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Day>>, _>(&self.latest_service_dates)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Id>>, _>(&self.latest_event_ids)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Dec>>, _>(&self.latest_quantities)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Array<Nullable<Day>>, _>(&self.last_days)?;
-        out.push_sql(") AS ");
-        out.push_sql(name);
-        out.push_sql(
-            " (customer_id, contract_id, product_no, period_start, usage_product_ref, sum, events, max, latest_at, \
-             latest_service_date, latest_event_id, latest_quantity, last_day)",
-        );
-        Ok(())
-    }
-}
-
-impl QueryId for PutTotals {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl<C> diesel::RunQueryDsl<C> for PutTotals {}
-
-impl QueryFragment<Pg> for PutTotals {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(
-            "UPDATE usage_totals t SET sum = n.sum, events = n.events, max = n.max, latest_at = n.latest_at, \
-             latest_service_date = n.latest_service_date, latest_event_id = n.latest_event_id, \
-             latest_quantity = n.latest_quantity, last_day = n.last_day FROM ",
-        );
-        self.push_rows("n", &mut out)?;
-        out.push_sql(
-            " WHERE t.customer_id = n.customer_id \
-             AND t.contract_id = n.contract_id AND t.product_no = n.product_no AND t.period_start = n.period_start \
-             AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
-        );
-        out.push_bind_param::<Id, _>(&self.organization)?;
-        self.push_customers("t.customer_id", &mut out)
-    }
+/// Replaces any number of running totals.
+pub(crate) fn put_totals(totals: &[PutTotal<'_>]) -> UpdateRows {
+    let (mut keys, values) = columns_of(totals);
+    keys.push(("organization_id", column(totals, |total| total.organization)));
+    UpdateRows::new("usage_totals", keys, values)
 }
 
 /// Adds the totals of new events to any number of running totals in one statement, locks them in the order of their keys,
 /// and returns the totals that it found, with the new events.
 #[derive(Debug)]
-pub(crate) struct AddTotals(PutTotals);
+pub(crate) struct AddTotals {
+    organization: Uuid,
+    /// Whether the statement also names the customers by themselves, from which a distributed database finds their nodes.
+    names_customers: bool,
+    columns: Columns,
+    is_one: bool,
+}
 
 /// The columns that [`AddTotals`] returns.
 pub(crate) type TotalColumns =
@@ -262,13 +174,22 @@ pub(crate) type TotalColumns =
 
 impl AddTotals {
     /// Creates the statement. The totals contain the new events only.
-    pub(crate) fn new<'a>(organization: Uuid, added: impl IntoIterator<Item = PutTotal<'a>>) -> Self {
-        Self(PutTotals::new(organization, added))
+    pub(crate) fn new(organization: Uuid, added: &[PutTotal<'_>], is_spread: bool) -> Self {
+        let (mut columns, values) = columns_of(added);
+        columns.extend(values);
+        Self { organization, names_customers: is_spread, columns, is_one: added.len() == 1 }
     }
 
-    /// Names the customers by themselves if the database is distributed.
-    pub(crate) fn on_nodes(self, is_spread: bool) -> Self {
-        Self(self.0.on_nodes(is_spread))
+    /// Writes the condition that names the customers of a table.
+    fn push_customers<'b>(&'b self, column: &str, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        if let (true, Some(customers)) = (self.names_customers, self.columns.first()) {
+            for part in [" AND ", column, " = ANY("] {
+                out.push_sql(part);
+            }
+            Pg::push_array(customers, 0, out)?;
+            out.push_sql(")");
+        }
+        Ok(())
     }
 }
 
@@ -318,19 +239,17 @@ macro_rules! if_greater {
 
 impl QueryFragment<Pg> for AddTotals {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        let Self(added) = self;
-        let is_one = added.customers.len() == 1;
-        if !is_one {
+        if !self.is_one {
             // An UPDATE locks rows in no particular order, so that two transactions could wait for each other.
             out.push_sql("WITH n AS MATERIALIZED (SELECT a.* FROM ");
-            added.push_rows("a", &mut out)?;
+            push_rows(&self.columns, "a", &mut out)?;
             out.push_sql(
                 " JOIN usage_totals h ON h.customer_id = a.customer_id AND h.contract_id = a.contract_id \
                  AND h.product_no = a.product_no AND h.period_start = a.period_start \
                  AND h.usage_product_ref = a.usage_product_ref WHERE h.organization_id = ",
             );
-            out.push_bind_param::<Id, _>(&added.organization)?;
-            added.push_customers("h.customer_id", &mut out)?;
+            out.push_bind_param::<Id, _>(&self.organization)?;
+            self.push_customers("h.customer_id", &mut out)?;
             out.push_sql(" ORDER BY h.contract_id, h.product_no, h.period_start, h.usage_product_ref FOR UPDATE OF h) ");
         }
         out.push_sql(concat!(
@@ -348,8 +267,8 @@ impl QueryFragment<Pg> for AddTotals {
             if_greater!("last_day"),
             " FROM ",
         ));
-        if is_one {
-            added.push_rows("n", &mut out)?;
+        if self.is_one {
+            push_rows(&self.columns, "n", &mut out)?;
         } else {
             out.push_sql("n");
         }
@@ -357,8 +276,8 @@ impl QueryFragment<Pg> for AddTotals {
             " WHERE t.customer_id = n.customer_id AND t.contract_id = n.contract_id AND t.product_no = n.product_no \
              AND t.period_start = n.period_start AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
         );
-        out.push_bind_param::<Id, _>(&added.organization)?;
-        added.push_customers("t.customer_id", &mut out)?;
+        out.push_bind_param::<Id, _>(&self.organization)?;
+        self.push_customers("t.customer_id", &mut out)?;
         out.push_sql(
             " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.sum, t.events, t.max, \
              t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day",

@@ -4,68 +4,45 @@ use billing_domain::ports::{EventChanges, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo};
 use billing_domain::usage::UsageEvent;
 use chrono::NaiveDate;
-use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use super::document_rows::{ISSUED, UNCOLLECTIBLE};
 use super::event_keys::answered_document;
-use super::event_rows::{NewEvent, NewRevision, RevisionRow, first_match_columns};
-use super::owned;
-use crate::arrays::{column, optional_column};
+use super::event_rows::{RevisionRow, columns_of, first_match_columns, key_columns};
+use super::{owned, stored};
 use crate::document_periods::DocumentPeriodsQuery;
 use crate::failure::StatementError;
 use crate::in_list::{also_one_of_ids, one_of_ids};
-use crate::revisions::{ReplaceEvents, SUPERSEDED, keep_revisions};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_revisions, usage_events};
 use crate::sql_types::Bound;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{InsertRows, UpdateRows, checked_column, column};
 
 /// A product and the first day of a period.
 type PeriodRow = (i32, Cell<NaiveDate>);
 
-/// The lifecycles of a document that was issued and not voided.
-const ISSUED_LIFECYCLES: [&str; 2] = [ISSUED, UNCOLLECTIBLE];
+/// The condition that an event has the expected previous revision and belongs to the organization.
+const OWN_SUPERSEDED: &str = " AND usage_events.revision = {superseded} AND EXISTS (SELECT 1 FROM customers \
+    WHERE customers.customer_id = {customer_id} AND customers.organization_id = {organization_id})";
+/// The same for distributed databases.
+const NAMED_SUPERSEDED: &str = " AND usage_events.revision = {superseded} AND EXISTS (SELECT 1 FROM customers \
+    WHERE customers.customer_id = {customer_id} AND customers.organization_id = {organization_id} \
+    AND customers.customer_id = ANY({customers}))";
 
-/// Replaces an event with its next revision. The same statement checks the previous revision.
-fn replace(
-    connection: &mut SqliteConnection,
-    organization: OrganizationId,
-    row: NewEvent<'_>,
-    (first_contract, first_product): (Option<Uuid>, Option<i32>),
-    superseded: &NewRevision<'_>,
-) -> QueryResult<usize> {
-    let own = customers::table
-        .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-        .filter(customers::customer_id.eq(superseded.customer_id))
-        .select(customers::customer_id);
-    diesel::update(usage_events::table.find((superseded.event_id, superseded.customer_id)))
-        .filter(usage_events::revision.eq(superseded.revision))
-        .filter(usage_events::customer_id.eq_any(own))
-        .set((
-            row,
-            usage_events::answered_document_id.eq(answered_document().nullable()),
-            usage_events::first_contract_id.eq(first_contract.map(Bound)),
-            usage_events::first_product_no.eq(first_product),
-        ))
-        .execute(connection)
-}
-
-/// Saves a superseded revision, and whether its document was issued with it. Later revisions that do not change the
-/// total also stay on that document.
-fn keep(connection: &mut SqliteConnection, superseded: NewRevision<'_>) -> QueryResult<()> {
-    let earlier = usage_event_revisions::table
-        .filter(usage_event_revisions::event_id.eq(superseded.event_id))
-        .filter(usage_event_revisions::customer_id.eq(superseded.customer_id))
-        .filter(usage_event_revisions::document_id.eq(superseded.document_id))
-        .filter(usage_event_revisions::billed);
-    let issued = documents::table
-        .find((superseded.document_id, superseded.customer_id))
-        .filter(documents::lifecycle.eq_any(ISSUED_LIFECYCLES));
-    let billed = usage_event_revisions::billed.eq(exists(issued).and(not(exists(earlier))));
-    diesel::insert_into(usage_event_revisions::table).values((superseded, billed)).execute(connection).map(drop)
-}
+/// Whether a superseded revision was issued with its document. Later revisions that do not change the total also stay on that
+/// document. Scalar queries, because PostgreSQL can turn EXISTS into a scan of all documents.
+const BILLED: &str = "coalesce((SELECT documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') FROM documents \
+    WHERE documents.document_id = {document_id} AND documents.customer_id = {customer_id}), FALSE) \
+    AND (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = {event_id} \
+    AND earlier.customer_id = {customer_id} AND earlier.document_id = {document_id} AND earlier.billed LIMIT 1) IS NULL";
+/// The same for distributed databases.
+const NAMED_BILLED: &str = "coalesce((SELECT documents.lifecycle IN ('ISSUED', 'UNCOLLECTIBLE') FROM documents \
+    WHERE documents.document_id = {document_id} AND documents.customer_id = {customer_id} \
+    AND documents.customer_id = ANY({customers})), FALSE) \
+    AND (SELECT 1 FROM usage_event_revisions earlier WHERE earlier.event_id = {event_id} \
+    AND earlier.customer_id = {customer_id} AND earlier.customer_id = ANY({customers}) \
+    AND earlier.document_id = {document_id} AND earlier.billed LIMIT 1) IS NULL";
 
 impl Transaction<'_> {
     /// Replaces events of one shard with their next revisions.
@@ -74,34 +51,21 @@ impl Transaction<'_> {
         organization: OrganizationId,
         revisions: &[&(UsageEvent, UsageEvent)],
     ) -> StoreResult<()> {
-        let rows = revisions.iter().map(|(_, revised)| NewEvent::of(revised)).collect::<StoreResult<Vec<_>>>()?;
-        let first: Vec<_> = revisions.iter().map(|(_, revised)| first_match_columns(revised)).collect();
-        let kept = revisions.iter().map(|(superseded, _)| NewRevision::of(superseded)).collect::<StoreResult<Vec<_>>>()?;
-        let replaced = match &mut self.connection {
-            Connection::Sqlite(connection) => rows
-                .into_iter()
-                .zip(&first)
-                .zip(&kept)
-                .map(|((row, first), superseded)| replace(connection, organization, row, *first, superseded))
-                .sum::<QueryResult<usize>>(),
-            Connection::Postgres(connection) => {
-                let mut columns = NewEvent::columns(&rows);
-                columns.push(("first_contract_id", optional_column(&first, |(contract, _)| *contract)));
-                columns.push(("first_product_no", optional_column(&first, |(_, product)| *product)));
-                columns.push((SUPERSEDED, column(&kept, |superseded| superseded.revision)));
-                ReplaceEvents::new(columns, organization.as_uuid()).on_nodes(self.is_spread).execute(*connection)
-            }
-        };
-        if replaced.map_err(|error| self.failed("usage_events", &error))? < revisions.len() {
+        let (superseded, revised): (Vec<&UsageEvent>, Vec<&UsageEvent>) = revisions.iter().map(|(old, new)| (old, new)).unzip();
+        let changes = columns_of(&revised)?.into_iter().chain(first_match_columns(&revised)).collect();
+        let update = UpdateRows::new("usage_events", key_columns(&revised), changes)
+            .reading(vec![
+                ("superseded", checked_column(&superseded, |event| stored::<i32, _>(event.revision))?),
+                ("organization_id", column(&superseded, |_| organization.as_uuid())),
+            ])
+            .also("answered_document_id = coalesce(usage_events.answered_document_id, usage_events.document_id)")
+            .only(if self.is_spread { NAMED_SUPERSEDED } else { OWN_SUPERSEDED });
+        if self.update_rows(update)? < revisions.len() {
             return Err(self.remember(StatementError::Contended));
         }
-        let stored = match &mut self.connection {
-            Connection::Sqlite(connection) => kept.into_iter().try_for_each(|superseded| keep(connection, superseded)),
-            Connection::Postgres(connection) => {
-                keep_revisions(NewRevision::columns(&kept), self.is_spread).execute(*connection).map(drop)
-            }
-        };
-        stored.map_err(|error| self.failed("usage_event_revisions", &error))
+        let columns = key_columns(&superseded).into_iter().chain(columns_of(&superseded)?).collect();
+        let billed = if self.is_spread { NAMED_BILLED } else { BILLED };
+        self.insert_rows(InsertRows::new("usage_event_revisions", columns).with("billed", billed).on_conflict("")).map(drop)
     }
 }
 

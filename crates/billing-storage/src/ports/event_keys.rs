@@ -14,14 +14,14 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::{MAX_BINDS, owned};
-use crate::arrays::{Column, InsertRows, column, optional_column};
 use crate::failure::StatementError;
 use crate::in_list::{Value, one_of_rows};
 use crate::json::answer_of_place;
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_keys, usage_events};
-use crate::sql_types::{Bound, Id};
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::sql_types::Id;
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{InsertRows, column};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -45,28 +45,6 @@ pub(super) fn digest_16(text: &str) -> [u8; 16] {
     let hash: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let [first, ..] = *hash.as_chunks::<16>().0 else { return [0; 16] };
     first
-}
-
-#[derive(Insertable)]
-#[diesel(table_name = usage_event_keys, treat_none_as_default_value = false)]
-struct NewKey<'a> {
-    customer_id: Bound<Uuid>,
-    key_digest: Bound<Uuid>,
-    event_id: Bound<Uuid>,
-    body_digest: Bound<Uuid>,
-    answer: Option<&'a str>,
-}
-
-impl NewKey<'_> {
-    fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
-        vec![
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("key_digest", column(rows, |row| row.key_digest.0)),
-            ("event_id", column(rows, |row| row.event_id.0)),
-            ("body_digest", column(rows, |row| row.body_digest.0)),
-            ("answer", optional_column(rows, |row| row.answer.map(str::to_owned))),
-        ]
-    }
 }
 
 #[derive(Queryable, Selectable)]
@@ -197,30 +175,25 @@ impl EventKeys for Transaction<'_> {
     }
 
     fn save_event_keys(&mut self, _organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()> {
-        let mut rows: Vec<NewKey<'_>> = taken
-            .iter()
-            .map(|(customer_id, NewEventKeyRecord { kept, document_ref, document_number })| {
-                let is_made_again = answer_of_place(kept.event_ref, *document_ref, document_number) == kept.answer;
-                NewKey {
-                    customer_id: Bound(customer_id.as_uuid()),
-                    key_digest: Bound(key_digest(kept.key.as_str())),
-                    event_id: Bound(kept.event_ref.as_uuid()),
-                    body_digest: Bound(Uuid::from_bytes(kept.body.0)),
-                    answer: (!is_made_again).then_some(kept.answer.as_str()),
-                }
-            })
-            .collect();
         // A fixed order prevents deadlocks between transactions that save the same keys.
-        rows.sort_by_key(|row| (row.customer_id.0, row.key_digest.0));
-        let insert = |row| diesel::insert_into(usage_event_keys::table).values(row).on_conflict_do_nothing();
-        let many = rows.len();
-        let stored: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => rows.into_iter().map(|row| insert(row).execute(*connection)).sum(),
-            Connection::Postgres(connection) => {
-                InsertRows::new("usage_event_keys", NewKey::columns(&rows)).insert(connection, self.is_spread)
-            }
+        let mut rows: Vec<(Uuid, Uuid, &NewEventKeyRecord)> = taken
+            .iter()
+            .map(|(customer_id, record)| (customer_id.as_uuid(), key_digest(record.kept.key.as_str()), record))
+            .collect();
+        rows.sort_by_key(|(customer_id, digest, _)| (*customer_id, *digest));
+        let answer = |(_, _, record): &'_ (Uuid, Uuid, &NewEventKeyRecord)| {
+            let NewEventKeyRecord { kept, document_ref, document_number } = record;
+            let is_made_again = answer_of_place(kept.event_ref, *document_ref, document_number) == kept.answer;
+            (!is_made_again).then(|| kept.answer.clone())
         };
-        if stored.map_err(|error| self.failed("usage_event_keys", &error))? < many {
+        let columns = vec![
+            ("customer_id", column(&rows, |(customer_id, ..)| *customer_id)),
+            ("key_digest", column(&rows, |(_, digest, _)| *digest)),
+            ("event_id", column(&rows, |(.., record)| record.kept.event_ref.as_uuid())),
+            ("body_digest", column(&rows, |(.., record)| Uuid::from_bytes(record.kept.body.0))),
+            ("answer", column(&rows, answer)),
+        ];
+        if self.insert_rows(InsertRows::new("usage_event_keys", columns))? < rows.len() {
             return Err(self.remember(StatementError::Contended));
         }
         Ok(())

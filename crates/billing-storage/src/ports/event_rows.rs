@@ -13,99 +13,15 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::stored;
-use crate::arrays::{Column, column, optional_column};
 use crate::json::{StoredReport, StoredReportRef, StoredValidations, StoredValidationsRef};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{usage_event_revisions, usage_events};
-use crate::sql_types::{Bound, JsonText};
+use crate::sql_types::JsonText;
+use crate::written_rows::{Columns, checked_column, column};
 
-/// Declares a row to write and a row to read, for one of the two tables.
+/// Declares a row to read, for one of the two tables.
 macro_rules! event_rows {
-    ($table:ident, $(#[$meta:meta])* $new:ident, $row:ident $({ $first:ident: $first_row:ident })?) => {
-        #[derive(Insertable)]
-        $(#[$meta])*
-        #[diesel(table_name = $table, treat_none_as_default_value = false)]
-        pub(super) struct $new<'a> {
-            pub(super) event_id: Bound<Uuid>,
-            pub(super) customer_id: Bound<Uuid>,
-            contract_id: Bound<Uuid>,
-            product_no: i32,
-            usage_product_ref: &'a str,
-            service_start: Bound<NaiveDate>,
-            service_end: Bound<NaiveDate>,
-            pub(super) document_id: Bound<Uuid>,
-            occurred_at: Bound<Timestamp>,
-            service_date: Bound<NaiveDate>,
-            quantity: Bound<Decimal>,
-            report_data: Option<JsonText>,
-            validations: Option<JsonText>,
-            format_ref: Option<&'a str>,
-            format_version: Option<i32>,
-            raw_event: Option<JsonText>,
-            recorded_at: Bound<Timestamp>,
-            pub(super) revision: i32,
-            revised_at: Bound<Timestamp>,
-            revised_by: String,
-            deleted: bool,
-        }
-        impl<'a> $new<'a> {
-            pub(super) fn of(event: &'a UsageEvent) -> StoreResult<Self> {
-                let formatted = event.formatted.as_ref();
-                Ok(Self {
-                    event_id: Bound(event.event_ref.as_uuid()),
-                    customer_id: Bound(event.customer_id.as_uuid()),
-                    contract_id: Bound(event.placement.contract_ref.as_uuid()),
-                    product_no: i32::from(event.placement.product_no.0),
-                    usage_product_ref: event.usage_product_ref.as_str(),
-                    service_start: Bound(event.placement.service_period.start()),
-                    service_end: Bound(event.placement.service_period.end()),
-                    document_id: Bound(event.placement.document_ref.as_uuid()),
-                    occurred_at: Bound(event.occurred_at),
-                    service_date: Bound(event.service_date),
-                    quantity: Bound(event.quantity.as_decimal()),
-                    report_data: event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose()?,
-                    validations: event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose()?,
-                    format_ref: formatted.map(|source| source.format_ref.as_str()),
-                    format_version: formatted.map(|source| stored(source.format_version)).transpose()?,
-                    raw_event: formatted.map(|source| JsonText(source.raw_event.clone())),
-                    recorded_at: Bound(event.recorded_at),
-                    revision: stored(event.revision)?,
-                    revised_at: Bound(event.revised_at),
-                    revised_by: event.revised_by.to_string(),
-                    deleted: event.deleted,
-                })
-            }
-        }
-
-        impl $new<'_> {
-            /// Returns the columns of the rows, one per field.
-            pub(super) fn columns(rows: &[Self]) -> Vec<(&'static str, Column)> {
-                vec![
-                    ("event_id", column(rows, |row| row.event_id.0)),
-                    ("customer_id", column(rows, |row| row.customer_id.0)),
-                    ("contract_id", column(rows, |row| row.contract_id.0)),
-                    ("product_no", column(rows, |row| row.product_no)),
-                    ("usage_product_ref", column(rows, |row| row.usage_product_ref.to_owned())),
-                    ("service_start", column(rows, |row| row.service_start.0)),
-                    ("service_end", column(rows, |row| row.service_end.0)),
-                    ("document_id", column(rows, |row| row.document_id.0)),
-                    ("occurred_at", column(rows, |row| row.occurred_at.0)),
-                    ("service_date", column(rows, |row| row.service_date.0)),
-                    ("quantity", column(rows, |row| row.quantity.0)),
-                    ("report_data", optional_column(rows, |row| row.report_data.as_ref().map(|data| data.0.clone()))),
-                    ("validations", optional_column(rows, |row| row.validations.clone())),
-                    ("format_ref", optional_column(rows, |row| row.format_ref.map(str::to_owned))),
-                    ("format_version", optional_column(rows, |row| row.format_version)),
-                    ("raw_event", optional_column(rows, |row| row.raw_event.as_ref().map(|raw| raw.0.clone()))),
-                    ("recorded_at", column(rows, |row| row.recorded_at.0)),
-                    ("revision", column(rows, |row| row.revision)),
-                    ("revised_at", column(rows, |row| row.revised_at.0)),
-                    ("revised_by", column(rows, |row| row.revised_by.clone())),
-                    ("deleted", column(rows, |row| row.deleted)),
-                ]
-            }
-        }
-
+    ($table:ident, $row:ident $({ $first:ident: $first_row:ident })?) => {
         #[derive(Queryable, Selectable)]
         #[diesel(table_name = $table)]
         pub(super) struct $row {
@@ -182,14 +98,46 @@ macro_rules! event_rows {
     };
 }
 
-event_rows!(
-    usage_events,
-    #[derive(AsChangeset)]
-    #[diesel(primary_key(event_id, customer_id), treat_none_as_null = true)]
-    NewEvent,
-    EventRow { first_match: FirstMatchRow }
-);
-event_rows!(usage_event_revisions, NewRevision, RevisionRow);
+event_rows!(usage_events, EventRow { first_match: FirstMatchRow });
+event_rows!(usage_event_revisions, RevisionRow);
+
+/// Returns the columns of events or revisions to write, after their key.
+pub(super) fn columns_of(events: &[&UsageEvent]) -> StoreResult<Columns> {
+    let report = |event: &&UsageEvent| event.report_data.as_ref().map(|data| to_json(&StoredReportRef(data))).transpose();
+    let validations =
+        |event: &&UsageEvent| event.validations.as_ref().map(|checks| to_json(&StoredValidationsRef(checks))).transpose();
+    let version =
+        |event: &&UsageEvent| event.formatted.as_ref().map(|source| stored::<i32, _>(source.format_version)).transpose();
+    Ok(vec![
+        ("contract_id", column(events, |event| event.placement.contract_ref.as_uuid())),
+        ("product_no", column(events, |event| i32::from(event.placement.product_no.0))),
+        ("usage_product_ref", column(events, |event| event.usage_product_ref.as_str())),
+        ("service_start", column(events, |event| event.placement.service_period.start())),
+        ("service_end", column(events, |event| event.placement.service_period.end())),
+        ("document_id", column(events, |event| event.placement.document_ref.as_uuid())),
+        ("occurred_at", column(events, |event| event.occurred_at)),
+        ("service_date", column(events, |event| event.service_date)),
+        ("quantity", column(events, |event| event.quantity.as_decimal())),
+        ("report_data", checked_column(events, |event| Ok(report(event)?.map(|data| data.0)))?),
+        ("validations", checked_column(events, validations)?),
+        ("format_ref", column(events, |event| event.formatted.as_ref().map(|source| source.format_ref.as_str()))),
+        ("format_version", checked_column(events, version)?),
+        ("raw_event", column(events, |event| event.formatted.as_ref().map(|source| source.raw_event.as_str()))),
+        ("recorded_at", column(events, |event| event.recorded_at)),
+        ("revision", checked_column(events, |event| stored::<i32, _>(event.revision))?),
+        ("revised_at", column(events, |event| event.revised_at)),
+        ("revised_by", column(events, |event| event.revised_by.to_string())),
+        ("deleted", column(events, |event| event.deleted)),
+    ])
+}
+
+/// Returns the key of events or revisions.
+pub(super) fn key_columns(events: &[&UsageEvent]) -> Columns {
+    vec![
+        ("event_id", column(events, |event| event.event_ref.as_uuid())),
+        ("customer_id", column(events, |event| event.customer_id.as_uuid())),
+    ]
+}
 
 /// The contract product that an event was first matched to. Stored when a change moves the event to another one, so that new events
 /// don't write it.
@@ -208,7 +156,10 @@ impl FirstMatchRow {
     }
 }
 
-/// Returns the columns of [`FirstMatchRow`] for an event.
-pub(super) fn first_match_columns(event: &UsageEvent) -> (Option<Uuid>, Option<i32>) {
-    event.first_match.map(|(contract, no)| (contract.as_uuid(), i32::from(no.0))).unzip()
+/// Returns the columns of [`FirstMatchRow`].
+pub(super) fn first_match_columns(events: &[&UsageEvent]) -> Columns {
+    vec![
+        ("first_contract_id", column(events, |event| event.first_match.map(|(contract, _)| contract.as_uuid()))),
+        ("first_product_no", column(events, |event| event.first_match.map(|(_, no)| i32::from(no.0)))),
+    ]
 }

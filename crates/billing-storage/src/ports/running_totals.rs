@@ -17,8 +17,8 @@ use crate::row::{Cell, Row};
 use crate::schema::usage_totals;
 use crate::sql_types::Bound;
 use crate::statement::Statement;
-use crate::tx::{Connection, Transaction, load_held, with_conn};
-use crate::usage_key::{AddTotals, PutTotal, PutTotals};
+use crate::tx::{Transaction, load_held, with_conn};
+use crate::usage_key::{AddTotals, PutTotal, put_totals};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -184,7 +184,7 @@ impl Transaction<'_> {
                 puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
             }
             for puts in self.by_shard(puts, |put| put.customer_id) {
-                let added = AddTotals::new(organization, puts).on_nodes(self.is_spread);
+                let added = AddTotals::new(organization, &puts, self.is_spread);
                 let Some(connection) = self.with_arrays() else {
                     return self.refuse("usage_totals: added without arrays".to_owned());
                 };
@@ -232,15 +232,13 @@ impl RunningTotals for Transaction<'_> {
             self.require_total(*customer_id, key)?;
             puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
         }
-        let changed: QueryResult<usize> = match (&mut self.connection, puts.len()) {
-            // SQLite runs in the same process and has no arrays.
-            (Connection::Sqlite(connection), _) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
-            (Connection::Postgres(connection), 1) => puts.into_iter().map(|put| put.execute(*connection)).sum(),
-            (Connection::Postgres(connection), _) => {
-                PutTotals::new(organization, puts).on_nodes(self.is_spread).execute(*connection)
-            }
+        // A single total has a prepared statement of its own.
+        let changed = if self.is_sqlite() || puts.len() == 1 {
+            with_conn!(self, "usage_totals", |conn| puts.into_iter().map(|put| put.execute(conn)).sum::<QueryResult<usize>>())?
+        } else {
+            self.update_rows(put_totals(&puts))?
         };
-        if changed.map_err(|error| self.failed("usage_totals", &error))? != totals.len() {
+        if changed != totals.len() {
             return self.refuse("usage_totals: not there to be replaced".to_owned());
         }
         Ok(())

@@ -13,15 +13,15 @@ use uuid::Uuid;
 
 use super::catalog::UsageProductRow;
 use super::document_rows::DRAFT;
-use super::event_rows::{EventRow, NewEvent};
+use super::event_rows::{EventRow, columns_of, key_columns};
 use super::owned;
 use super::parties::CustomerRow;
-use crate::arrays::InsertRows;
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_events, usage_products};
 use crate::sql_types::Bound;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::InsertRows;
 
 /// Returns the events that belong to the organization, by reference.
 fn read_events(organization: OrganizationId, found: Vec<(EventRow, Cell<Uuid>)>) -> StoreResult<Vec<UsageEvent>> {
@@ -43,22 +43,14 @@ impl Transaction<'_> {
     /// Inserts events and returns their number. On PostgreSQL, skips those whose reference is in use or that do not meet the
     /// condition.
     fn store_events(&mut self, events: &[UsageEvent], on_drafts: bool) -> StoreResult<usize> {
-        let rows = events.iter().map(NewEvent::of).collect::<StoreResult<Vec<_>>>()?;
-        let stored: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                rows.into_iter().map(|row| diesel::insert_into(usage_events::table).values(row).execute(*connection)).sum()
-            }
-            Connection::Postgres(connection) => {
-                let insert = InsertRows::new("usage_events", NewEvent::columns(&rows));
-                let insert = match (on_drafts, self.is_spread) {
-                    (false, _) => insert,
-                    (true, false) => insert.only(ON_A_DRAFT),
-                    (true, true) => insert.joining(WITH_A_DRAFT),
-                };
-                insert.insert(connection, self.is_spread)
-            }
-        };
-        stored.map_err(|error| self.failed("usage_events", &error))
+        let events: Vec<&UsageEvent> = events.iter().collect();
+        let columns = key_columns(&events).into_iter().chain(columns_of(&events)?).collect();
+        let insert = InsertRows::new("usage_events", columns);
+        self.insert_rows(match (on_drafts, self.is_spread) {
+            (false, _) => insert,
+            (true, false) => insert.only(ON_A_DRAFT),
+            (true, true) => insert.joining(WITH_A_DRAFT),
+        })
     }
 
     /// Returns whether the documents of all events are drafts.
