@@ -16,7 +16,6 @@
 //! [`StoreError::Corrupt`](billing_domain::ports::StoreError::Corrupt), never a default. This crate contains no billing
 //! rules.
 
-mod arrays;
 mod backup;
 mod checkpoint;
 mod cluster;

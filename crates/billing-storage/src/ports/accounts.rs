@@ -19,7 +19,6 @@ use uuid::Uuid;
 use super::balances::{key_of, unapplied_columns, unapplied_sum};
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
-use crate::arrays::{InsertRows, Returning, column};
 use crate::column_values::ColumnValue;
 use crate::in_list::one_of_ids;
 use crate::on_nodes::name_customers;
@@ -27,6 +26,7 @@ use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id, Json};
 use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{InsertRows, column};
 
 /// The maximum number of open documents read at a time.
 const OPEN_AT_A_TIME: i64 = 500;
@@ -41,47 +41,19 @@ impl Accounts for Transaction<'_> {
         let keys: Vec<&AccountKey> = keys.iter().collect();
         keys.iter().try_for_each(|key| self.note_account(key))?;
         // The statement locks a row by writing its current values.
-        let held: Vec<AccountRow> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
-                ("entity_ref", column(&keys, |key| key.entity_ref.as_str().to_owned())),
-                ("currency", column(&keys, |key| key.currency.code().to_owned())),
-                ("organization_id", column(&keys, |_| organization.as_uuid())),
-                ("unapplied_minor", column(&keys, |_| 0_i64)),
-            ];
-            let insert = InsertRows::new("accounts", columns).on_conflict(
-                " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
-            );
-            let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_high, \
-                           accounts.unapplied_minor";
-            let held = Returning::<_, (Id, Text, Text, BigInt, BigInt)>::new(insert, columns).load(connection);
-            held.map_err(|error| self.failed("accounts", &error))?
-        } else {
-            with_conn!(self, "accounts", |conn| {
-                let hold = |key: &&AccountKey| {
-                    diesel::insert_into(accounts::table)
-                        .values((
-                            accounts::customer_id.eq(Bound(key.customer_id.as_uuid())),
-                            accounts::entity_ref.eq(key.entity_ref.as_str()),
-                            accounts::currency.eq(key.currency.code()),
-                            accounts::organization_id.eq(Bound(organization.as_uuid())),
-                            accounts::unapplied_minor.eq(0),
-                        ))
-                        .on_conflict((accounts::customer_id, accounts::entity_ref, accounts::currency))
-                        .do_update()
-                        .set(accounts::unapplied_minor.eq(accounts::unapplied_minor))
-                        .returning((
-                            accounts::customer_id,
-                            accounts::entity_ref,
-                            accounts::currency,
-                            accounts::unapplied_high,
-                            accounts::unapplied_minor,
-                        ))
-                        .get_result(conn)
-                };
-                keys.iter().map(hold).collect()
-            })?
-        };
+        let columns = vec![
+            ("customer_id", column(&keys, |key| key.customer_id.as_uuid())),
+            ("entity_ref", column(&keys, |key| key.entity_ref.as_str())),
+            ("currency", column(&keys, |key| key.currency.code())),
+            ("organization_id", column(&keys, |_| organization.as_uuid())),
+            ("unapplied_minor", column(&keys, |_| 0_i64)),
+        ];
+        let insert = InsertRows::new("accounts", columns).on_conflict(
+            " ON CONFLICT (customer_id, entity_ref, currency) DO UPDATE SET unapplied_minor = accounts.unapplied_minor",
+        );
+        let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_high, \
+                       accounts.unapplied_minor";
+        let held: Vec<AccountRow> = self.write_returning::<_, (Id, Text, Text, BigInt, BigInt), _>(insert, columns)?;
         let mut unapplied = BTreeMap::new();
         for (customer_id, entity_ref, currency, high, low) in held {
             let row = Row::new("accounts", customer_id.clone());

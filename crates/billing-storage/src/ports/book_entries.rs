@@ -12,18 +12,16 @@ use billing_domain::refs::{CustomerId, DocumentKey, DocumentRef, OrganizationId}
 use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
-use diesel::upsert::excluded;
-use uuid::Uuid;
 
 use super::books::{NO_DISCOUNT, NO_PRODUCT};
 use super::document_rows::{DRAFT, ISSUED, VOID, slot_of};
 use super::ledger::basis_text;
-use crate::arrays::{Columns, InsertRows, UpdateRows, column, optional_column};
 use crate::json::{StoredConvertedTaxRef, StoredDraftRef};
 use crate::row::to_json;
-use crate::schema::{document_parts, documents, family_sums};
-use crate::sql_types::{Bound, JsonText};
+use crate::schema::{document_parts, documents};
+use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{Columns, InsertRows, UpdateRows, checked_column, column};
 
 /// Returns a rate as part of a key: equal rates have equal texts.
 fn rate_key(rate: Percentage) -> String {
@@ -105,56 +103,25 @@ impl Transaction<'_> {
         let converted = |(_, issued): &(DocumentHead, &IssuedDocument)| {
             issued.converted_tax().map(|tax| to_json(&StoredConvertedTaxRef(&tax))).transpose()
         };
-        let converted_taxes = drafts.iter().map(converted).collect::<StoreResult<Vec<_>>>()?;
-        let is_spread = self.is_spread;
-        if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
-                ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
-                ("organization_id", column(drafts, |_| organization.as_uuid())),
-                ("converted_tax", optional_column(&converted_taxes, Option::clone)),
-                ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
-                ("due_date", column(drafts, |(_, issued)| issued.due_date)),
-                ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
-                ("updated_at", column(drafts, |_| at)),
-                (
-                    "po_number",
-                    optional_column(drafts, |(_, issued)| issued.po_number.as_ref().map(|number| number.as_str().to_owned())),
-                ),
-                ("amount_due_minor", optional_column(drafts, amount_due)),
-                ("unapplied_minor", optional_column(drafts, unapplied)),
-            ];
-            let set = "lifecycle = 'ISSUED', issue_date = n.issue_date, due_date = n.due_date, total_minor = n.total_minor, \
-                           converted_tax = n.converted_tax, \
-                           updated_at = n.updated_at, po_number = n.po_number, amount_due_minor = n.amount_due_minor, \
-                           unapplied_minor = n.unapplied_minor, notification_count = documents.notification_count + 1";
-            let update = UpdateRows::new("documents", set, columns, 3).only(" AND documents.lifecycle = 'DRAFT'");
-            let changed = update.on_nodes(is_spread).execute(connection);
-            changed.map_err(|error| self.failed("documents", &error))
-        } else {
-            with_conn!(self, "documents", |conn| {
-                let mark = |(draft, converted): (&(DocumentHead, &IssuedDocument), &Option<JsonText>)| {
-                    let (head, issued) = draft;
-                    diesel::update(documents::table.find((Bound(head.document_ref.as_uuid()), Bound(head.customer_id.as_uuid()))))
-                        .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-                        .filter(documents::lifecycle.eq(DRAFT))
-                        .set((
-                            documents::lifecycle.eq(ISSUED),
-                            documents::issue_date.eq(Bound(issued.issue_date)),
-                            documents::due_date.eq(Bound(issued.due_date)),
-                            documents::total_minor.eq(issued.content.total.minor()),
-                            documents::converted_tax.eq(converted),
-                            documents::updated_at.eq(Bound(at)),
-                            documents::po_number.eq(issued.po_number.as_ref().map(OneLine::as_str)),
-                            documents::amount_due_minor.eq(amount_due(draft)),
-                            documents::unapplied_minor.eq(unapplied(draft)),
-                            documents::notification_count.eq(documents::notification_count + 1_i64),
-                        ))
-                        .execute(conn)
-                };
-                drafts.iter().zip(&converted_taxes).map(mark).sum()
-            })
-        }
+        let keys = vec![
+            ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
+            ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
+            ("organization_id", column(drafts, |_| organization.as_uuid())),
+        ];
+        let changes = vec![
+            ("converted_tax", checked_column(drafts, converted)?),
+            ("issue_date", column(drafts, |(_, issued)| issued.issue_date)),
+            ("due_date", column(drafts, |(_, issued)| issued.due_date)),
+            ("total_minor", column(drafts, |(_, issued)| issued.content.total.minor())),
+            ("updated_at", column(drafts, |_| at)),
+            ("po_number", column(drafts, |(_, issued)| issued.po_number.as_ref().map(OneLine::as_str))),
+            ("amount_due_minor", column(drafts, amount_due)),
+            ("unapplied_minor", column(drafts, unapplied)),
+        ];
+        let update = UpdateRows::new("documents", keys, changes)
+            .also("lifecycle = 'ISSUED', notification_count = documents.notification_count + 1")
+            .only(" AND documents.lifecycle = 'DRAFT'");
+        self.update_rows(update)
     }
 }
 
@@ -257,93 +224,40 @@ impl BookWriter for Transaction<'_> {
             return Ok(());
         }
         self.require_some_contract("add_sums_of_families")?;
-        let rows: Vec<NewSum> =
-            sums.into_iter().map(|(key, sum)| NewSum::of(organization, key, sum)).collect::<StoreResult<_>>()?;
-        let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let written = InsertRows::new("family_sums", NewSum::columns(&rows))
-                .on_conflict(
-                    " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate, tax_basis) DO UPDATE SET \
-                     base_minor = family_sums.base_minor + excluded.base_minor, \
-                     amount_minor = family_sums.amount_minor + excluded.amount_minor",
-                )
-                .execute(connection);
-            written.map_err(|error| self.failed("family_sums", &error))
-        } else {
-            with_conn!(self, "family_sums", |conn| {
-                let write = |row: NewSum| {
-                    diesel::insert_into(family_sums::table)
-                        .values(row)
-                        .on_conflict((
-                            family_sums::customer_id,
-                            family_sums::family_document_id,
-                            family_sums::product_no,
-                            family_sums::discount_rate,
-                            family_sums::tax_rate,
-                            family_sums::tax_basis,
-                        ))
-                        .do_update()
-                        .set((
-                            family_sums::base_minor.eq(family_sums::base_minor + excluded(family_sums::base_minor)),
-                            family_sums::amount_minor.eq(family_sums::amount_minor + excluded(family_sums::amount_minor)),
-                        ))
-                        .execute(conn)
-                };
-                rows.into_iter().map(write).sum()
-            })
-        };
-        written.map(drop)
+        let columns = columns_of(organization, &sums.into_iter().collect::<Vec<_>>())?;
+        let insert = InsertRows::new("family_sums", columns).on_conflict(
+            " ON CONFLICT (customer_id, family_document_id, product_no, discount_rate, tax_rate, tax_basis) DO UPDATE SET \
+             base_minor = family_sums.base_minor + excluded.base_minor, \
+             amount_minor = family_sums.amount_minor + excluded.amount_minor",
+        );
+        self.insert_rows(insert).map(drop)
     }
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = family_sums, treat_none_as_default_value = false)]
-struct NewSum {
-    customer_id: Bound<Uuid>,
-    family_document_id: Bound<Uuid>,
-    organization_id: Bound<Uuid>,
-    product_no: i32,
-    discount_rate: String,
-    tax_rate: String,
-    tax_basis: String,
-    base_minor: i64,
-    amount_minor: i64,
-}
+type NewSum = ((CustomerId, DocumentRef, SumKey), BaseAndAmount);
 
-impl NewSum {
-    fn of(
-        organization: OrganizationId,
-        (customer_id, family, key): (CustomerId, DocumentRef, SumKey),
-        sum: BaseAndAmount,
-    ) -> StoreResult<Self> {
-        let (product_no, discount_rate, tax) = match key {
-            SumKey::Discount(product_no, rates) => (i32::from(product_no.0), rate_key(rates.discount), rates.tax),
-            SumKey::Tax(tax) => (NO_PRODUCT, NO_DISCOUNT.to_owned(), tax),
-        };
-        Ok(Self {
-            customer_id: Bound(customer_id.as_uuid()),
-            family_document_id: Bound(family.as_uuid()),
-            organization_id: Bound(organization.as_uuid()),
-            product_no,
-            discount_rate,
-            tax_rate: rate_key(tax.rate),
-            tax_basis: basis_text(&tax.basis)?,
-            base_minor: sum.base,
-            amount_minor: sum.amount,
-        })
-    }
-
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("family_document_id", column(rows, |row| row.family_document_id.0)),
-            ("organization_id", column(rows, |row| row.organization_id.0)),
-            ("product_no", column(rows, |row| row.product_no)),
-            ("discount_rate", column(rows, |row| row.discount_rate.clone())),
-            ("tax_rate", column(rows, |row| row.tax_rate.clone())),
-            ("tax_basis", column(rows, |row| row.tax_basis.clone())),
-            ("base_minor", column(rows, |row| row.base_minor)),
-            ("amount_minor", column(rows, |row| row.amount_minor)),
-        ]
-    }
+fn columns_of(organization: OrganizationId, sums: &[NewSum]) -> StoreResult<Columns> {
+    let product_no = |((_, _, key), _): &NewSum| match key {
+        SumKey::Discount(product_no, _) => i32::from(product_no.0),
+        SumKey::Tax(_) => NO_PRODUCT,
+    };
+    let discount_rate = |((_, _, key), _): &NewSum| match key {
+        SumKey::Discount(_, rates) => rate_key(rates.discount),
+        SumKey::Tax(_) => NO_DISCOUNT.to_owned(),
+    };
+    let tax = |((_, _, key), _): &'_ NewSum| match key {
+        SumKey::Discount(_, rates) => rates.tax.clone(),
+        SumKey::Tax(tax) => tax.clone(),
+    };
+    Ok(vec![
+        ("customer_id", column(sums, |((customer_id, ..), _)| customer_id.as_uuid())),
+        ("family_document_id", column(sums, |((_, family, _), _)| family.as_uuid())),
+        ("organization_id", column(sums, |_| organization.as_uuid())),
+        ("product_no", column(sums, product_no)),
+        ("discount_rate", column(sums, discount_rate)),
+        ("tax_rate", column(sums, |sum| rate_key(tax(sum).rate))),
+        ("tax_basis", checked_column(sums, |sum| basis_text(&tax(sum).basis))?),
+        ("base_minor", column(sums, |(_, sum)| sum.base)),
+        ("amount_minor", column(sums, |(_, sum)| sum.amount)),
+    ])
 }

@@ -15,15 +15,15 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::stored;
-use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::nested_rows::PartsOfDocument;
 use crate::row::{Cell, Row, to_json};
-use crate::schema::{contracts, document_parts, documents, issued_documents};
-use crate::sql_types::{Bound, JsonText};
+use crate::schema::{documents, issued_documents};
+use crate::sql_types::JsonText;
 use crate::text_value::TextValue as _;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{Columns, InsertRows, checked_column, column};
 
 pub(super) const DRAFT: &str = "DRAFT";
 pub(super) const ISSUED: &str = "ISSUED";
@@ -251,105 +251,49 @@ impl DocumentRow {
     }
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = document_parts, treat_none_as_default_value = false)]
-struct NewPart {
-    document_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    product_no: i32,
-    position: i32,
-    contract_id: Bound<Uuid>,
-    period_start: Bound<NaiveDate>,
-    slot: Option<String>,
-    active: bool,
+fn part_columns(parts: &[(&DocumentHead, (usize, &ProductNo))]) -> StoreResult<Columns> {
+    Ok(vec![
+        ("document_id", column(parts, |(head, _)| head.document_ref.as_uuid())),
+        ("customer_id", column(parts, |(head, _)| head.customer_id.as_uuid())),
+        ("product_no", column(parts, |(_, (_, product_no))| i32::from(product_no.0))),
+        ("position", checked_column(parts, |(_, (position, _))| stored::<i32, _>(*position))?),
+        ("contract_id", column(parts, |(head, _)| head.contract_ref.as_uuid())),
+        ("period_start", column(parts, |(head, _)| head.period.start())),
+        ("slot", column(parts, |(head, _)| slot_of(head.purpose))),
+        ("active", column(parts, |_| true)),
+    ])
 }
 
-impl NewPart {
-    fn of(head: &DocumentHead) -> StoreResult<Vec<Self>> {
-        let slot = slot_of(head.purpose);
-        let of = |(position, product_no): (usize, &ProductNo)| {
-            Ok(Self {
-                document_id: Bound(head.document_ref.as_uuid()),
-                customer_id: Bound(head.customer_id.as_uuid()),
-                product_no: i32::from(product_no.0),
-                position: stored(position)?,
-                contract_id: Bound(head.contract_ref.as_uuid()),
-                period_start: Bound(head.period.start()),
-                slot: slot.clone(),
-                active: true,
-            })
-        };
-        head.parts.iter().enumerate().map(of).collect()
-    }
-}
-
-impl NewPart {
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("document_id", column(rows, |row| row.document_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("product_no", column(rows, |row| row.product_no)),
-            ("position", column(rows, |row| row.position)),
-            ("contract_id", column(rows, |row| row.contract_id.0)),
-            ("period_start", column(rows, |row| row.period_start.0)),
-            ("slot", optional_column(rows, |row| row.slot.clone())),
-            ("active", column(rows, |row| row.active)),
-        ]
-    }
-}
-
-/// A draft to be inserted into PostgreSQL.
-struct NewHead<'h> {
-    head: &'h DocumentHead,
-    family: DocumentRef,
-    sequence: i64,
-    number_in_contract: i32,
-    payment: JsonText,
-}
-
-impl<'h> NewHead<'h> {
-    fn of(head: &'h DocumentHead, family: DocumentRef) -> StoreResult<Self> {
-        Ok(Self {
-            head,
-            family,
-            sequence: stored(head.number.sequence)?,
-            number_in_contract: stored(head.number_in_contract)?,
-            payment: to_json(&StoredPaymentRef(&head.payment))?,
-        })
-    }
-
-    fn columns(organization: OrganizationId, rows: &[Self], at: Timestamp) -> Columns {
-        vec![
-            ("document_id", column(rows, |row| row.head.document_ref.as_uuid())),
-            ("customer_id", column(rows, |row| row.head.customer_id.as_uuid())),
-            ("organization_id", column(rows, |_| organization.as_uuid())),
-            ("contract_id", column(rows, |row| row.head.contract_ref.as_uuid())),
-            ("entity_ref", column(rows, |row| row.head.entity_ref.as_str().to_owned())),
-            ("kind", column(rows, |row| row.head.kind.to_text())),
-            ("number_prefix", column(rows, |row| row.head.number.prefix.as_str().to_owned())),
-            ("sequence", column(rows, |row| row.sequence)),
-            ("purpose", column(rows, |row| purpose_of(row.head.purpose).to_owned())),
-            ("slot", optional_column(rows, |row| slot_of(row.head.purpose))),
-            ("number_in_contract", column(rows, |row| row.number_in_contract)),
-            ("currency", column(rows, |row| row.head.currency.code().to_owned())),
-            ("period_start", column(rows, |row| row.head.period.start())),
-            ("period_end", column(rows, |row| row.head.period.end())),
-            ("is_partial_period", column(rows, |row| row.head.is_partial_period)),
-            ("net_terms", column(rows, |row| row.head.net_terms.to_text())),
-            ("payment", column(rows, |row| row.payment.clone())),
-            ("parent_document_id", optional_column(rows, |row| row.head.parent.map(|parent| parent.as_uuid()))),
-            ("replaces_document_id", optional_column(rows, |row| row.head.replaces.map(|replaced| replaced.as_uuid()))),
-            ("family_document_id", column(rows, |row| row.family.as_uuid())),
-            ("created_at", column(rows, |row| row.head.created_at)),
-            ("updated_at", column(rows, |_| at)),
-            ("lifecycle", column(rows, |_| DRAFT.to_owned())),
-            ("paid_minor", column(rows, |_| 0_i64)),
-            ("credits_minor", column(rows, |_| 0_i64)),
-            ("used_minor", column(rows, |_| 0_i64)),
-            ("notification_count", column(rows, |_| 1_i64)),
-        ]
-    }
+fn head_columns(organization: OrganizationId, drafts: &[(&DocumentHead, DocumentRef)], at: Timestamp) -> StoreResult<Columns> {
+    Ok(vec![
+        ("document_id", column(drafts, |(head, _)| head.document_ref.as_uuid())),
+        ("customer_id", column(drafts, |(head, _)| head.customer_id.as_uuid())),
+        ("organization_id", column(drafts, |_| organization.as_uuid())),
+        ("contract_id", column(drafts, |(head, _)| head.contract_ref.as_uuid())),
+        ("entity_ref", column(drafts, |(head, _)| head.entity_ref.as_str())),
+        ("kind", column(drafts, |(head, _)| head.kind.to_text())),
+        ("number_prefix", column(drafts, |(head, _)| head.number.prefix.as_str())),
+        ("sequence", checked_column(drafts, |(head, _)| stored::<i64, _>(head.number.sequence))?),
+        ("purpose", column(drafts, |(head, _)| purpose_of(head.purpose))),
+        ("slot", column(drafts, |(head, _)| slot_of(head.purpose))),
+        ("number_in_contract", checked_column(drafts, |(head, _)| stored::<i32, _>(head.number_in_contract))?),
+        ("currency", column(drafts, |(head, _)| head.currency.code())),
+        ("period_start", column(drafts, |(head, _)| head.period.start())),
+        ("period_end", column(drafts, |(head, _)| head.period.end())),
+        ("is_partial_period", column(drafts, |(head, _)| head.is_partial_period)),
+        ("net_terms", column(drafts, |(head, _)| head.net_terms.to_text())),
+        ("payment", checked_column(drafts, |(head, _)| to_json(&StoredPaymentRef(&head.payment)))?),
+        ("parent_document_id", column(drafts, |(head, _)| head.parent.map(|parent| parent.as_uuid()))),
+        ("replaces_document_id", column(drafts, |(head, _)| head.replaces.map(|replaced| replaced.as_uuid()))),
+        ("family_document_id", column(drafts, |(_, family)| family.as_uuid())),
+        ("created_at", column(drafts, |(head, _)| head.created_at)),
+        ("updated_at", column(drafts, |_| at)),
+        ("lifecycle", column(drafts, |_| DRAFT)),
+        ("paid_minor", column(drafts, |_| 0_i64)),
+        ("credits_minor", column(drafts, |_| 0_i64)),
+        ("used_minor", column(drafts, |_| 0_i64)),
+        ("notification_count", column(drafts, |_| 1_i64)),
+    ])
 }
 
 const fn purpose_of(purpose: Purpose) -> &'static str {
@@ -431,20 +375,10 @@ impl Transaction<'_> {
         let mut parts = Vec::new();
         let mut refs = Vec::new();
         for head in heads {
-            parts.extend(NewPart::of(head)?);
+            parts.extend(head.parts.iter().enumerate().map(|part| (head, part)));
             refs.push(head.document_ref.to_string());
         }
-        let expected = parts.len();
-        let inserted: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                let insert = |part| diesel::insert_into(document_parts::table).values(part).on_conflict_do_nothing();
-                parts.into_iter().map(|part| insert(part).execute(*connection)).sum()
-            }
-            Connection::Postgres(connection) => {
-                InsertRows::new("document_parts", NewPart::columns(&parts)).insert(connection, self.is_spread)
-            }
-        };
-        if inserted.map_err(|error| self.failed("document_parts", &error))? < expected {
+        if self.insert_rows(InsertRows::new("document_parts", part_columns(&parts)?))? < parts.len() {
             let refs = refs.join(", ");
             return self.refuse(format!("documents {refs}: a product has a document in force for a period already"));
         }
@@ -458,75 +392,18 @@ impl Transaction<'_> {
         drafts: &[(&DocumentHead, DocumentRef)],
         at: Timestamp,
     ) -> StoreResult<()> {
-        if self.with_arrays().is_none() {
-            return drafts.iter().try_for_each(|(head, family)| self.insert_head(organization, head, *family, at));
-        }
-        let rows = drafts.iter().map(|(head, family)| NewHead::of(head, *family)).collect::<StoreResult<Vec<_>>>()?;
-        let insert = InsertRows::new("documents", NewHead::columns(organization, &rows, at));
+        let insert = InsertRows::new("documents", head_columns(organization, drafts, at)?);
         let insert = if self.is_spread {
             insert.with("po_number", "j.po_number").joining("contracts j ON j.contract_id = n.contract_id")
         } else {
             insert.with(
                 "po_number",
-                "(SELECT c.po_number FROM contracts c WHERE c.contract_id = n.contract_id AND c.customer_id = n.customer_id)",
+                "(SELECT c.po_number FROM contracts c WHERE c.contract_id = {contract_id} AND c.customer_id = {customer_id})",
             )
         };
-        let is_spread = self.is_spread;
-        let Some(connection) = self.with_arrays() else { return Ok(()) };
-        let inserted = insert.insert(connection, is_spread).map_err(|error| self.failed("documents", &error))?;
-        if inserted < rows.len() {
+        if self.insert_rows(insert)? < drafts.len() {
             return self.refuse("documents: one with its number is there already".to_owned());
         }
-        Ok(())
-    }
-
-    fn insert_head(
-        &mut self,
-        organization: OrganizationId,
-        head: &DocumentHead,
-        family: DocumentRef,
-        at: Timestamp,
-    ) -> StoreResult<()> {
-        let sequence: i64 = stored(head.number.sequence)?;
-        let number_in_contract: i32 = stored(head.number_in_contract)?;
-        let payment = to_json(&StoredPaymentRef(&head.payment))?;
-        let purpose = purpose_of(head.purpose);
-        let po_number = contracts::table
-            .find((Bound(head.contract_ref.as_uuid()), Bound(head.customer_id.as_uuid())))
-            .select(contracts::po_number)
-            .single_value();
-        with_conn!(self, "documents", |conn| diesel::insert_into(documents::table)
-            .values((
-                documents::document_id.eq(Bound(head.document_ref.as_uuid())),
-                documents::customer_id.eq(Bound(head.customer_id.as_uuid())),
-                documents::organization_id.eq(Bound(organization.as_uuid())),
-                documents::contract_id.eq(Bound(head.contract_ref.as_uuid())),
-                documents::entity_ref.eq(head.entity_ref.as_str()),
-                documents::kind.eq(head.kind.to_text()),
-                documents::number_prefix.eq(head.number.prefix.as_str()),
-                documents::sequence.eq(sequence),
-                documents::purpose.eq(purpose),
-                documents::slot.eq(slot_of(head.purpose)),
-                documents::number_in_contract.eq(number_in_contract),
-                documents::currency.eq(head.currency.code()),
-                documents::period_start.eq(Bound(head.period.start())),
-                documents::period_end.eq(Bound(head.period.end())),
-                documents::is_partial_period.eq(head.is_partial_period),
-                documents::net_terms.eq(head.net_terms.to_text()),
-                documents::payment.eq(payment),
-                documents::parent_document_id.eq(head.parent.map(|parent| Bound(parent.as_uuid()))),
-                documents::replaces_document_id.eq(head.replaces.map(|replaced| Bound(replaced.as_uuid()))),
-                documents::family_document_id.eq(Bound(family.as_uuid())),
-                documents::created_at.eq(Bound(head.created_at)),
-                documents::updated_at.eq(Bound(at)),
-                documents::po_number.eq(po_number),
-                documents::lifecycle.eq(DRAFT),
-                documents::paid_minor.eq(0),
-                documents::credits_minor.eq(0),
-                documents::used_minor.eq(0),
-                documents::notification_count.eq(1_i64),
-            ))
-            .execute(conn))?;
         Ok(())
     }
 }

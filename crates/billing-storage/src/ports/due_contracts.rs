@@ -11,12 +11,12 @@ use diesel::sql_types::{Bool, Nullable, Text};
 use uuid::Uuid;
 
 use super::counted;
-use crate::arrays::{UpdateRows, column, optional_column};
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
 use crate::schema::{contract_products, contracts};
 use crate::sql_types::{Bound, Ts};
 use crate::tx::{Transaction, load_held, with_conn};
+use crate::written_rows::{UpdateRows, column};
 
 /// The escape character of patterns; no reference contains it.
 const ESCAPE: char = '!';
@@ -118,30 +118,13 @@ impl DueContracts for Transaction<'_> {
     }
 
     fn set_next_dues(&mut self, due: &BTreeMap<ContractKey, Option<Timestamp>>) -> StoreResult<()> {
-        let due: Vec<(ContractKey, Option<Timestamp>)> = due.iter().map(|(key, at)| (*key, *at)).collect();
-        let is_spread = self.is_spread;
-        let set: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("contract_id", column(&due, |(key, _)| key.contract.as_uuid())),
-                ("customer_id", column(&due, |(key, _)| key.customer.as_uuid())),
-                ("organization_id", column(&due, |(key, _)| key.organization.as_uuid())),
-                ("next_due_at", optional_column(&due, |(_, at)| *at)),
-            ];
-            let set =
-                UpdateRows::new("contracts", "next_due_at = n.next_due_at", columns, 3).on_nodes(is_spread).execute(connection);
-            set.map_err(|error| self.failed("contracts", &error))
-        } else {
-            with_conn!(self, "contracts", |conn| {
-                let set = |(key, at): &(ContractKey, Option<Timestamp>)| {
-                    diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
-                        .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                        .set(contracts::next_due_at.eq(at.map(Bound)))
-                        .execute(conn)
-                };
-                due.iter().map(set).sum()
-            })
-        };
-        set.map(drop)
+        let keys = vec![
+            ("contract_id", column(due.keys(), |key| key.contract.as_uuid())),
+            ("customer_id", column(due.keys(), |key| key.customer.as_uuid())),
+            ("organization_id", column(due.keys(), |key| key.organization.as_uuid())),
+        ];
+        let changes = vec![("next_due_at", column(due.values(), |at| *at))];
+        self.update_rows(UpdateRows::new("contracts", keys, changes)).map(drop)
     }
 }
 

@@ -8,49 +8,24 @@ use billing_domain::ports::StoreResult;
 use billing_domain::refs::{EntityRef, OrganizationId};
 use diesel::prelude::*;
 use sha2::{Digest as _, Sha256};
-use uuid::Uuid;
 
 use super::stored;
-use crate::arrays::{Columns, InsertRows, column};
 use crate::json::FrozenRef;
 use crate::row::to_json;
-use crate::schema::{issued_documents, number_series};
+use crate::schema::number_series;
 use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{InsertRows, column};
 
 /// The frozen content of a document, and its position in the chain of its series.
-#[derive(Insertable)]
-#[diesel(table_name = issued_documents, treat_none_as_default_value = false)]
 struct NewSeal<'a> {
-    document_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    organization_id: Bound<Uuid>,
-    entity_ref: &'a str,
-    kind: String,
-    chain_position: i64,
+    head: &'a DocumentHead,
+    issued_at: Timestamp,
+    position: i64,
     previous_hash: Vec<u8>,
     content_hash: Vec<u8>,
     content: JsonText,
-    issued_at: Bound<Timestamp>,
-}
-
-impl NewSeal<'_> {
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("document_id", column(rows, |row| row.document_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("organization_id", column(rows, |row| row.organization_id.0)),
-            ("entity_ref", column(rows, |row| row.entity_ref.to_owned())),
-            ("kind", column(rows, |row| row.kind.clone())),
-            ("chain_position", column(rows, |row| row.chain_position)),
-            ("previous_hash", column(rows, |row| row.previous_hash.clone())),
-            ("content_hash", column(rows, |row| row.content_hash.clone())),
-            ("content", column(rows, |row| row.content.0.clone())),
-            ("issued_at", column(rows, |row| row.issued_at.0)),
-        ]
-    }
 }
 
 impl Transaction<'_> {
@@ -81,38 +56,30 @@ impl Transaction<'_> {
                 let content = to_json(&FrozenRef::new(head, issued))?;
                 let hash = chained(&previous, &content).to_vec();
                 let previous_hash = std::mem::replace(&mut previous, hash.clone());
-                seals.push(NewSeal {
-                    document_id: Bound(head.document_ref.as_uuid()),
-                    customer_id: Bound(head.customer_id.as_uuid()),
-                    organization_id: series.0,
-                    entity_ref: entity_ref.as_str(),
-                    kind: kind.clone(),
-                    chain_position: position,
-                    previous_hash,
-                    content_hash: hash,
-                    content,
-                    issued_at: Bound(issued.issued_at),
-                });
+                let issued_at = issued.issued_at;
+                seals.push(NewSeal { head, issued_at, position, previous_hash, content_hash: hash, content });
             }
             with_conn!(self, "number_series", |conn| diesel::update(number_series::table.find(series))
                 .set(number_series::chain_head.eq(&previous))
                 .execute(conn))?;
         }
-        self.insert_seals(seals)
+        self.insert_seals(organization, &seals)
     }
 
-    fn insert_seals(&mut self, seals: Vec<NewSeal<'_>>) -> StoreResult<()> {
-        let many = seals.len();
-        let inserted: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                let insert = |seal| diesel::insert_into(issued_documents::table).values(seal).execute(*connection);
-                seals.into_iter().map(insert).sum()
-            }
-            Connection::Postgres(connection) => {
-                InsertRows::new("issued_documents", NewSeal::columns(&seals)).insert(connection, self.is_spread)
-            }
-        };
-        if inserted.map_err(|error| self.failed("issued_documents", &error))? < many {
+    fn insert_seals(&mut self, organization: OrganizationId, seals: &[NewSeal<'_>]) -> StoreResult<()> {
+        let columns = vec![
+            ("document_id", column(seals, |seal| seal.head.document_ref.as_uuid())),
+            ("customer_id", column(seals, |seal| seal.head.customer_id.as_uuid())),
+            ("organization_id", column(seals, |_| organization.as_uuid())),
+            ("entity_ref", column(seals, |seal| seal.head.entity_ref.as_str())),
+            ("kind", column(seals, |seal| seal.head.kind.to_text())),
+            ("chain_position", column(seals, |seal| seal.position)),
+            ("previous_hash", column(seals, |seal| seal.previous_hash.clone())),
+            ("content_hash", column(seals, |seal| seal.content_hash.clone())),
+            ("content", column(seals, |seal| seal.content.0.as_str())),
+            ("issued_at", column(seals, |seal| seal.issued_at)),
+        ];
+        if self.insert_rows(InsertRows::new("issued_documents", columns))? < seals.len() {
             return self.refuse("issued_documents: there already".to_owned());
         }
         Ok(())

@@ -22,92 +22,43 @@ use uuid::Uuid;
 use super::books::load_of_contracts;
 use super::document_rows::VOID;
 use super::stored;
-use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
 use crate::json::{StoredConvertedTax, StoredTaxBasis, StoredTaxBasisRef};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{document_lines, documents};
 use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
-use crate::tx::{Connection, Transaction, with_conn};
+use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{Columns, InsertRows, checked_column, column};
 
 /// The text of a tax basis that states neither category nor reason.
 const NO_BASIS: &str = "";
 
-#[derive(Insertable)]
-#[diesel(table_name = document_lines, treat_none_as_default_value = false)]
-struct NewLine<'a> {
-    document_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    ordinal: i32,
-    contract_id: Bound<Uuid>,
-    product_no: i32,
-    line_item_id: Option<&'a str>,
-    bill_with: String,
-    billed_period_start: Bound<NaiveDate>,
-    discount_rate: Bound<Decimal>,
-    tax_rate: Bound<Decimal>,
-    tax_basis: String,
-    has_default_tax: bool,
-    usage_product_ref: Option<&'a str>,
-    service_period_start: Bound<NaiveDate>,
-    service_period_end: Bound<NaiveDate>,
-    quantity: Option<Bound<Decimal>>,
-    event_changes: i64,
-    amount_minor: i64,
-    frozen: bool,
-}
+/// A line of a document to write, with its position.
+type NewLine<'a> = (DocumentKey, ContractRef, usize, &'a LedgerLine);
 
-impl<'a> NewLine<'a> {
-    fn of(key: DocumentKey, contract_ref: ContractRef, ordinal: usize, line: &'a LedgerLine, frozen: bool) -> StoreResult<Self> {
-        let usage = line.usage.as_ref();
-        Ok(Self {
-            document_id: Bound(key.document.as_uuid()),
-            customer_id: Bound(key.customer.as_uuid()),
-            ordinal: stored(ordinal)?,
-            contract_id: Bound(contract_ref.as_uuid()),
-            product_no: i32::from(line.key.product_no.0),
-            line_item_id: line.key.line_item_id.as_ref().map(LineItemId::as_str),
-            bill_with: line.key.bill_with.to_text(),
-            billed_period_start: Bound(line.key.period_start),
-            discount_rate: Bound(line.rates.discount.as_decimal()),
-            tax_rate: Bound(line.rates.tax.rate.as_decimal()),
-            tax_basis: basis_text(&line.rates.tax.basis)?,
-            has_default_tax: line.has_default_tax,
-            usage_product_ref: usage.map(|usage| usage.usage_product_ref.as_str()),
-            service_period_start: Bound(line.service_period.start()),
-            service_period_end: Bound(line.service_period.end()),
-            quantity: usage.map(|usage| Bound(usage.quantity)),
-            event_changes: usage.map_or(0, |usage| usage.changes.sum()),
-            amount_minor: line.amount.minor(),
-            frozen,
-        })
-    }
-
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("document_id", column(rows, |row| row.document_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("ordinal", column(rows, |row| row.ordinal)),
-            ("contract_id", column(rows, |row| row.contract_id.0)),
-            ("product_no", column(rows, |row| row.product_no)),
-            ("line_item_id", optional_column(rows, |row| row.line_item_id.map(str::to_owned))),
-            ("bill_with", column(rows, |row| row.bill_with.clone())),
-            ("billed_period_start", column(rows, |row| row.billed_period_start.0)),
-            ("discount_rate", column(rows, |row| row.discount_rate.0)),
-            ("tax_rate", column(rows, |row| row.tax_rate.0)),
-            ("tax_basis", column(rows, |row| row.tax_basis.clone())),
-            ("has_default_tax", column(rows, |row| row.has_default_tax)),
-            ("usage_product_ref", optional_column(rows, |row| row.usage_product_ref.map(str::to_owned))),
-            ("service_period_start", column(rows, |row| row.service_period_start.0)),
-            ("service_period_end", column(rows, |row| row.service_period_end.0)),
-            ("quantity", optional_column(rows, |row| row.quantity.map(|quantity| quantity.0))),
-            ("event_changes", column(rows, |row| row.event_changes)),
-            ("amount_minor", column(rows, |row| row.amount_minor)),
-            ("frozen", column(rows, |row| row.frozen)),
-        ]
-    }
+fn columns_of(rows: &[NewLine<'_>], frozen: bool) -> StoreResult<Columns> {
+    Ok(vec![
+        ("document_id", column(rows, |(key, ..)| key.document.as_uuid())),
+        ("customer_id", column(rows, |(key, ..)| key.customer.as_uuid())),
+        ("ordinal", checked_column(rows, |(_, _, ordinal, _)| stored::<i32, _>(*ordinal))?),
+        ("contract_id", column(rows, |(_, contract_ref, ..)| contract_ref.as_uuid())),
+        ("product_no", column(rows, |(.., line)| i32::from(line.key.product_no.0))),
+        ("line_item_id", column(rows, |(.., line)| line.key.line_item_id.as_ref().map(LineItemId::as_str))),
+        ("bill_with", column(rows, |(.., line)| line.key.bill_with.to_text())),
+        ("billed_period_start", column(rows, |(.., line)| line.key.period_start)),
+        ("discount_rate", column(rows, |(.., line)| line.rates.discount.as_decimal())),
+        ("tax_rate", column(rows, |(.., line)| line.rates.tax.rate.as_decimal())),
+        ("tax_basis", checked_column(rows, |(.., line)| basis_text(&line.rates.tax.basis))?),
+        ("has_default_tax", column(rows, |(.., line)| line.has_default_tax)),
+        ("usage_product_ref", column(rows, |(.., line)| line.usage.as_ref().map(|usage| usage.usage_product_ref.as_str()))),
+        ("service_period_start", column(rows, |(.., line)| line.service_period.start())),
+        ("service_period_end", column(rows, |(.., line)| line.service_period.end())),
+        ("quantity", column(rows, |(.., line)| line.usage.as_ref().map(|usage| usage.quantity))),
+        ("event_changes", column(rows, |(.., line)| line.usage.as_ref().map_or(0, |usage| usage.changes.sum()))),
+        ("amount_minor", column(rows, |(.., line)| line.amount.minor())),
+        ("frozen", column(rows, |_| frozen)),
+    ])
 }
 
 #[derive(Queryable, Selectable)]
@@ -216,23 +167,13 @@ impl Transaction<'_> {
             .execute(conn))?;
         let mut rows: Vec<NewLine<'_>> = Vec::new();
         for (key, contract_ref, lines) in documents {
-            for (ordinal, line) in lines.iter().enumerate() {
-                rows.push(NewLine::of(*key, *contract_ref, ordinal, line, frozen)?);
-            }
+            rows.extend(lines.iter().enumerate().map(|(ordinal, line)| (*key, *contract_ref, ordinal, line)));
         }
         if rows.is_empty() {
             return Ok(());
         }
-        let many = rows.len();
-        let written: QueryResult<usize> = match &mut self.connection {
-            Connection::Sqlite(connection) => {
-                rows.into_iter().map(|row| diesel::insert_into(document_lines::table).values(row).execute(*connection)).sum()
-            }
-            Connection::Postgres(connection) => {
-                InsertRows::new("document_lines", NewLine::columns(&rows)).insert(connection, self.is_spread)
-            }
-        };
-        if written.map_err(|error| self.failed("document_lines", &error))? < many {
+        let insert = InsertRows::new("document_lines", columns_of(&rows, frozen)?);
+        if self.insert_rows(insert)? < rows.len() {
             return self.refuse("document_lines: there already".to_owned());
         }
         Ok(())

@@ -14,12 +14,10 @@ use billing_domain::refs::{
 use diesel::dsl::max;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
-use diesel::upsert::excluded;
 use uuid::Uuid;
 
 use super::runs::BillingFailureJson;
 use super::stored;
-use crate::arrays::{Columns, InsertRows, UpdateRows, column};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{
     contracts, documents, notices, notification_heads, notifications, restores, webhook_deliveries, webhook_endpoints,
@@ -28,6 +26,7 @@ use crate::sql_types::{Bound, Id, JsonText, Ts};
 use crate::statement::Statement;
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, load_held, with_conn};
+use crate::written_rows::{InsertRows, UpdateRows, checked_column, column};
 
 /// The state of a delivery that is not sent yet.
 const PENDING: &str = "PENDING";
@@ -39,48 +38,6 @@ const SELECTED: &str =
     "SELECT notification_id, customer_id, subject, sequence, kind, body, created_at, position FROM notifications";
 type SqlColumns = (Id, Id, Text, BigInt, Text, Text, Ts, Nullable<BigInt>);
 type Fields = (Cell<Uuid>, Cell<Uuid>, String, i64, String, String, Cell<Timestamp>, Option<i64>);
-
-#[derive(Insertable)]
-#[diesel(table_name = notifications, treat_none_as_default_value = false)]
-struct NewNotification<'a> {
-    notification_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    organization_id: Bound<Uuid>,
-    subject: String,
-    sequence: i64,
-    kind: &'static str,
-    body: &'a str,
-    created_at: Bound<Timestamp>,
-}
-
-impl<'a> NewNotification<'a> {
-    fn of(organization: OrganizationId, notification: &'a Notification) -> StoreResult<Self> {
-        Ok(Self {
-            notification_id: Bound(notification.notification_ref.as_uuid()),
-            customer_id: Bound(stored_customer(organization, notification.customer_id)),
-            organization_id: Bound(organization.as_uuid()),
-            subject: notification.subject.to_text(),
-            sequence: stored(notification.sequence)?,
-            kind: notification.kind.as_str(),
-            body: &notification.body,
-            created_at: Bound(notification.created_at),
-        })
-    }
-
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("notification_id", column(rows, |row| row.notification_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("organization_id", column(rows, |row| row.organization_id.0)),
-            ("subject", column(rows, |row| row.subject.clone())),
-            ("sequence", column(rows, |row| row.sequence)),
-            ("kind", column(rows, |row| row.kind.to_owned())),
-            ("body", column(rows, |row| row.body.to_owned())),
-            ("created_at", column(rows, |row| row.created_at.0)),
-        ]
-    }
-}
 
 /// Returns the stored customer of a subject. A subject without a customer has the organization.
 fn stored_customer(organization: OrganizationId, customer_id: Option<CustomerId>) -> Uuid {
@@ -110,22 +67,22 @@ fn read(organization: OrganizationId, fields: Fields) -> StoreResult<Notificatio
 
 impl Notifications for Transaction<'_> {
     fn insert_notifications(&mut self, organization: OrganizationId, notifications: &[Notification]) -> StoreResult<()> {
-        let rows = notifications.iter().map(|notification| NewNotification::of(organization, notification));
-        let rows: Vec<NewNotification<'_>> = rows.collect::<StoreResult<_>>()?;
-        if rows.is_empty() {
+        if notifications.is_empty() {
             return Ok(());
         }
-        let inserted: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            // A duplicate sequence is an error, so nothing is skipped.
-            let inserted = InsertRows::new("notifications", NewNotification::columns(&rows)).on_conflict("").execute(connection);
-            inserted.map_err(|error| self.failed("notifications", &error))
-        } else {
-            with_conn!(self, "notifications", |conn| {
-                let insert = |row: NewNotification<'_>| diesel::insert_into(notifications::table).values(row).execute(conn);
-                rows.into_iter().map(insert).sum()
-            })
-        };
-        inserted.map(drop)
+        let customer = |notification: &Notification| stored_customer(organization, notification.customer_id);
+        let columns = vec![
+            ("notification_id", column(notifications, |notification| notification.notification_ref.as_uuid())),
+            ("customer_id", column(notifications, customer)),
+            ("organization_id", column(notifications, |_| organization.as_uuid())),
+            ("subject", column(notifications, |notification| notification.subject.to_text())),
+            ("sequence", checked_column(notifications, |notification| stored::<i64, _>(notification.sequence))?),
+            ("kind", column(notifications, |notification| notification.kind.as_str())),
+            ("body", column(notifications, |notification| notification.body.as_str())),
+            ("created_at", column(notifications, |notification| notification.created_at)),
+        ];
+        // A duplicate sequence is an error, so nothing is skipped.
+        self.insert_rows(InsertRows::new("notifications", columns).on_conflict("")).map(drop)
     }
 
     fn notifications(
@@ -225,37 +182,14 @@ impl Notifications for Transaction<'_> {
         let Some(last) = numbered.last() else { return Ok(()) };
         let last: i64 = stored(last.position)?;
         let owner = organization.as_uuid();
-        let read = |one: &NumberedNotification| {
-            let customer = stored_customer(organization, one.customer_id);
-            Ok((customer, one.notification_ref.as_uuid(), stored(one.position)?))
-        };
-        let rows: Vec<(Uuid, Uuid, i64)> = numbered.iter().map(read).collect::<StoreResult<_>>()?;
-        let is_spread = self.is_spread;
-        let changed: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("customer_id", column(&rows, |(customer, _, _)| *customer)),
-                ("notification_id", column(&rows, |(_, id, _)| *id)),
-                ("organization_id", column(&rows, |_| owner)),
-                ("position", column(&rows, |(_, _, position)| *position)),
-            ];
-            let changed = UpdateRows::new("notifications", "position = n.position", columns, 3)
-                .only(" AND notifications.position IS NULL")
-                .on_nodes(is_spread)
-                .execute(connection);
-            changed.map_err(|error| self.failed("notifications", &error))
-        } else {
-            with_conn!(self, "notifications", |conn| {
-                let number = |(customer, id, position): &(Uuid, Uuid, i64)| {
-                    diesel::update(notifications::table.find((Bound(*customer), Bound(*id))))
-                        .filter(notifications::organization_id.eq(Bound(owner)))
-                        .filter(notifications::position.is_null())
-                        .set(notifications::position.eq(Some(*position)))
-                        .execute(conn)
-                };
-                rows.iter().map(number).sum()
-            })
-        };
-        if changed? < rows.len() {
+        let keys = vec![
+            ("customer_id", column(numbered, |one| stored_customer(organization, one.customer_id))),
+            ("notification_id", column(numbered, |one| one.notification_ref.as_uuid())),
+            ("organization_id", column(numbered, |_| owner)),
+        ];
+        let changes = vec![("position", checked_column(numbered, |one| stored::<i64, _>(one.position))?)];
+        let update = UpdateRows::new("notifications", keys, changes).only(" AND notifications.position IS NULL");
+        if self.update_rows(update)? < numbered.len() {
             return self.refuse("notifications: one that is to be numbered has a position".to_owned());
         }
         with_conn!(self, "notification_heads", |conn| diesel::update(notification_heads::table.find(Bound(owner)))
@@ -295,53 +229,21 @@ impl Notifications for Transaction<'_> {
         if deliveries.is_empty() {
             return Ok(());
         }
-        let owner = organization.as_uuid();
-        let read = |one: &NewDelivery| {
-            let customer = stored_customer(organization, one.notification.customer_id);
-            let position = stored(one.notification.position)?;
-            Ok((one.endpoint_ref.as_uuid(), one.notification.notification_ref.as_uuid(), customer, position))
-        };
-        let rows: Vec<(Uuid, Uuid, Uuid, i64)> = deliveries.iter().map(read).collect::<StoreResult<_>>()?;
-        let inserted: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("endpoint_id", column(&rows, |(endpoint, ..)| *endpoint)),
-                ("notification_id", column(&rows, |(_, notification, ..)| *notification)),
-                ("organization_id", column(&rows, |_| owner)),
-                ("customer_id", column(&rows, |(_, _, customer, _)| *customer)),
-                ("position", column(&rows, |(.., position)| *position)),
-                ("state", column(&rows, |_| PENDING.to_owned())),
-                ("attempt", column(&rows, |_| 0_i32)),
-                ("due_at", column(&rows, |_| at)),
-                ("attempts", column(&rows, |_| JsonText(NO_ATTEMPTS.to_owned()))),
-                ("created_at", column(&rows, |_| at)),
-                ("updated_at", column(&rows, |_| at)),
-            ];
-            let inserted = InsertRows::new("webhook_deliveries", columns).execute(connection);
-            inserted.map_err(|error| self.failed("webhook_deliveries", &error))
-        } else {
-            with_conn!(self, "webhook_deliveries", |conn| {
-                let insert = |(endpoint, notification, customer, position): &(Uuid, Uuid, Uuid, i64)| {
-                    diesel::insert_into(webhook_deliveries::table)
-                        .values((
-                            webhook_deliveries::endpoint_id.eq(Bound(*endpoint)),
-                            webhook_deliveries::notification_id.eq(Bound(*notification)),
-                            webhook_deliveries::organization_id.eq(Bound(owner)),
-                            webhook_deliveries::customer_id.eq(Bound(*customer)),
-                            webhook_deliveries::position.eq(*position),
-                            webhook_deliveries::state.eq(PENDING),
-                            webhook_deliveries::attempt.eq(0_i32),
-                            webhook_deliveries::due_at.eq(Some(Bound(at))),
-                            webhook_deliveries::attempts.eq(JsonText(NO_ATTEMPTS.to_owned())),
-                            webhook_deliveries::created_at.eq(Bound(at)),
-                            webhook_deliveries::updated_at.eq(Bound(at)),
-                        ))
-                        .on_conflict_do_nothing()
-                        .execute(conn)
-                };
-                rows.iter().map(insert).sum()
-            })
-        };
-        inserted.map(drop)
+        let customer = |one: &NewDelivery| stored_customer(organization, one.notification.customer_id);
+        let columns = vec![
+            ("endpoint_id", column(deliveries, |one| one.endpoint_ref.as_uuid())),
+            ("notification_id", column(deliveries, |one| one.notification.notification_ref.as_uuid())),
+            ("organization_id", column(deliveries, |_| organization.as_uuid())),
+            ("customer_id", column(deliveries, customer)),
+            ("position", checked_column(deliveries, |one| stored::<i64, _>(one.notification.position))?),
+            ("state", column(deliveries, |_| PENDING)),
+            ("attempt", column(deliveries, |_| 0_i32)),
+            ("due_at", column(deliveries, |_| at)),
+            ("attempts", column(deliveries, |_| JsonText(NO_ATTEMPTS.to_owned()))),
+            ("created_at", column(deliveries, |_| at)),
+            ("updated_at", column(deliveries, |_| at)),
+        ];
+        self.insert_rows(InsertRows::new("webhook_deliveries", columns)).map(drop)
     }
 
     fn last_position(&mut self, organization: OrganizationId) -> StoreResult<u64> {
@@ -401,39 +303,16 @@ impl Notifications for Transaction<'_> {
         if notices.is_empty() {
             return Ok(());
         }
-        let owner = organization.as_uuid();
-        let put: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("customer_id", column(notices, |notice| notice.customer_id.as_uuid())),
-                ("subject", column(notices, |notice| notice.subject.to_text())),
-                ("kind", column(notices, |notice| notice.kind.to_text())),
-                ("organization_id", column(notices, |_| owner)),
-                ("at", column(notices, |notice| notice.at)),
-            ];
-            let put = InsertRows::new("notices", columns)
-                .on_conflict(" ON CONFLICT (customer_id, subject, kind) DO UPDATE SET at = excluded.at")
-                .execute(connection);
-            put.map_err(|error| self.failed("notices", &error))
-        } else {
-            with_conn!(self, "notices", |conn| {
-                let put = |notice: &Notice| {
-                    diesel::insert_into(notices::table)
-                        .values((
-                            notices::customer_id.eq(Bound(notice.customer_id.as_uuid())),
-                            notices::subject.eq(notice.subject.to_text()),
-                            notices::kind.eq(notice.kind.as_str()),
-                            notices::organization_id.eq(Bound(owner)),
-                            notices::at.eq(Bound(notice.at)),
-                        ))
-                        .on_conflict((notices::customer_id, notices::subject, notices::kind))
-                        .do_update()
-                        .set(notices::at.eq(excluded(notices::at)))
-                        .execute(conn)
-                };
-                notices.iter().map(put).sum()
-            })
-        };
-        put.map(drop)
+        let columns = vec![
+            ("customer_id", column(notices, |notice| notice.customer_id.as_uuid())),
+            ("subject", column(notices, |notice| notice.subject.to_text())),
+            ("kind", column(notices, |notice| notice.kind.as_str())),
+            ("organization_id", column(notices, |_| organization.as_uuid())),
+            ("at", column(notices, |notice| notice.at)),
+        ];
+        let insert = InsertRows::new("notices", columns)
+            .on_conflict(" ON CONFLICT (customer_id, subject, kind) DO UPDATE SET at = excluded.at");
+        self.insert_rows(insert).map(drop)
     }
 
     fn take_notice(&mut self, organization: OrganizationId, notice: &Notice) -> StoreResult<bool> {

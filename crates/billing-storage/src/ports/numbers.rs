@@ -10,13 +10,13 @@ use diesel::sql_types::Integer;
 use uuid::Uuid;
 
 use super::{counted, stored};
-use crate::arrays::{Returning, UpdateRows, column};
 use crate::failure::StatementError;
 use crate::row::{Cell, Row};
-use crate::schema::{contracts, number_series};
+use crate::schema::number_series;
 use crate::sql_types::{Bound, Id};
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
+use crate::written_rows::{UpdateRows, column};
 
 /// The kind of the series that counts an organization's contracts. Its entity is the organization.
 pub(super) const CONTRACT_KIND: &str = "CONTRACT";
@@ -159,31 +159,16 @@ impl NumberSeries for Transaction<'_> {
             self.require_contract(key.contract, "take_numbers_in_contracts")?;
             counts.push((*key, stored(*many)?));
         }
-        let is_spread = self.is_spread;
-        let taken: Vec<(Cell<Uuid>, i32)> = if let Some(connection) = self.with_arrays() {
-            let columns = vec![
-                ("contract_id", column(&counts, |(key, _)| key.contract.as_uuid())),
-                ("customer_id", column(&counts, |(key, _)| key.customer.as_uuid())),
-                ("organization_id", column(&counts, |(key, _)| key.organization.as_uuid())),
-                ("many", column(&counts, |(_, many)| *many)),
-            ];
-            let set = "documents_opened = contracts.documents_opened + n.many";
-            let update = UpdateRows::new("contracts", set, columns, 3).on_nodes(is_spread);
-            let taken =
-                Returning::<_, (Id, Integer)>::new(update, "contracts.contract_id, contracts.documents_opened").load(connection);
-            taken.map_err(|error| self.failed("contracts", &error))?
-        } else {
-            with_conn!(self, "contracts", |conn| {
-                let take = |(key, many): &(ContractKey, i32)| {
-                    diesel::update(contracts::table.find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid()))))
-                        .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid())))
-                        .set(contracts::documents_opened.eq(contracts::documents_opened + *many))
-                        .returning((contracts::contract_id, contracts::documents_opened))
-                        .get_results(conn)
-                };
-                counts.iter().map(take).collect::<QueryResult<Vec<Vec<_>>>>().map(|taken| taken.into_iter().flatten().collect())
-            })?
-        };
+        let keys = vec![
+            ("contract_id", column(&counts, |(key, _)| key.contract.as_uuid())),
+            ("customer_id", column(&counts, |(key, _)| key.customer.as_uuid())),
+            ("organization_id", column(&counts, |(key, _)| key.organization.as_uuid())),
+        ];
+        let update = UpdateRows::new("contracts", keys, Vec::new())
+            .reading(vec![("many", column(&counts, |(_, many)| *many))])
+            .also("documents_opened = contracts.documents_opened + {many}");
+        let columns = "contracts.contract_id, contracts.documents_opened";
+        let taken: Vec<(Cell<Uuid>, i32)> = self.write_returning::<_, (Id, Integer), _>(update, columns)?;
         let row = Row::new("contracts", "");
         let mut last: BTreeMap<Uuid, i32> = BTreeMap::new();
         for (contract_id, opened) in taken {

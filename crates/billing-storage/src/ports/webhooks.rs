@@ -16,12 +16,10 @@ use billing_domain::webhook::{
 use diesel::dsl::{exists, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
-use diesel::upsert::excluded;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{counted, limits, stored};
-use crate::arrays::{Columns, InsertRows, column, optional_column};
 use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{notifications, webhook_deliveries, webhook_endpoints, webhook_secrets};
@@ -29,6 +27,7 @@ use crate::sql_types::{Bound, Id, JsonText, Ts};
 use crate::statement::Statement;
 use crate::text_value::{self, TextValue as _};
 use crate::tx::{Connection, Transaction, load_held, with_conn};
+use crate::written_rows::{Columns, InsertRows, checked_column, column};
 
 /// Makes an existing delivery pending again. Its earlier attempts stay listed.
 const SCHEDULED_AGAIN: &str = " ON CONFLICT (endpoint_id, notification_id) DO UPDATE SET state = excluded.state, \
@@ -189,22 +188,6 @@ struct DeliveryColumns {
     updated_at: Bound<Timestamp>,
 }
 
-#[derive(Insertable)]
-#[diesel(table_name = webhook_deliveries, treat_none_as_default_value = false)]
-struct NewDeliveryRow {
-    endpoint_id: Bound<Uuid>,
-    notification_id: Bound<Uuid>,
-    organization_id: Bound<Uuid>,
-    customer_id: Bound<Uuid>,
-    position: i64,
-    state: String,
-    attempt: i32,
-    due_at: Option<Bound<Timestamp>>,
-    attempts: JsonText,
-    created_at: Bound<Timestamp>,
-    updated_at: Bound<Timestamp>,
-}
-
 /// An attempt, in one column with the others.
 #[derive(Serialize, Deserialize)]
 struct AttemptJson {
@@ -263,40 +246,20 @@ impl DeliveryColumns {
     }
 }
 
-impl NewDeliveryRow {
-    fn of(delivery: &Delivery) -> StoreResult<Self> {
-        let DeliveryColumns { state, attempt, due_at, attempts, updated_at } = DeliveryColumns::of(delivery)?;
-        Ok(Self {
-            endpoint_id: Bound(delivery.endpoint_ref.as_uuid()),
-            notification_id: Bound(delivery.notification_ref.as_uuid()),
-            organization_id: Bound(delivery.organization.as_uuid()),
-            customer_id: Bound(delivery.customer.as_uuid()),
-            position: stored(delivery.position)?,
-            state,
-            attempt,
-            due_at,
-            attempts,
-            created_at: Bound(delivery.created_at),
-            updated_at,
-        })
-    }
-
-    /// Returns the columns for PostgreSQL.
-    fn columns(rows: &[Self]) -> Columns {
-        vec![
-            ("endpoint_id", column(rows, |row| row.endpoint_id.0)),
-            ("notification_id", column(rows, |row| row.notification_id.0)),
-            ("organization_id", column(rows, |row| row.organization_id.0)),
-            ("customer_id", column(rows, |row| row.customer_id.0)),
-            ("position", column(rows, |row| row.position)),
-            ("state", column(rows, |row| row.state.clone())),
-            ("attempt", column(rows, |row| row.attempt)),
-            ("due_at", optional_column(rows, |row| row.due_at.map(|at| at.0))),
-            ("attempts", column(rows, |row| row.attempts.clone())),
-            ("created_at", column(rows, |row| row.created_at.0)),
-            ("updated_at", column(rows, |row| row.updated_at.0)),
-        ]
-    }
+fn columns_of(deliveries: &[Delivery]) -> StoreResult<Columns> {
+    Ok(vec![
+        ("endpoint_id", column(deliveries, |delivery| delivery.endpoint_ref.as_uuid())),
+        ("notification_id", column(deliveries, |delivery| delivery.notification_ref.as_uuid())),
+        ("organization_id", column(deliveries, |delivery| delivery.organization.as_uuid())),
+        ("customer_id", column(deliveries, |delivery| delivery.customer.as_uuid())),
+        ("position", checked_column(deliveries, |delivery| stored::<i64, _>(delivery.position))?),
+        ("state", column(deliveries, |delivery| delivery.state.as_str())),
+        ("attempt", checked_column(deliveries, |delivery| stored::<i32, _>(delivery.attempt))?),
+        ("due_at", column(deliveries, |delivery| delivery.due_at)),
+        ("attempts", checked_column(deliveries, |delivery| attempts_json(&delivery.attempts))?),
+        ("created_at", column(deliveries, |delivery| delivery.created_at)),
+        ("updated_at", column(deliveries, |delivery| delivery.updated_at)),
+    ])
 }
 
 impl WebhookEndpoints for Transaction<'_> {
@@ -605,34 +568,11 @@ impl WebhookDeliveries for Transaction<'_> {
     }
 
     fn schedule_webhook_deliveries(&mut self, deliveries: &[Delivery]) -> StoreResult<()> {
-        let rows: Vec<NewDeliveryRow> = deliveries.iter().map(NewDeliveryRow::of).collect::<StoreResult<_>>()?;
-        if rows.is_empty() {
+        if deliveries.is_empty() {
             return Ok(());
         }
-        let written: StoreResult<usize> = if let Some(connection) = self.with_arrays() {
-            let written = InsertRows::new("webhook_deliveries", NewDeliveryRow::columns(&rows)).on_conflict(SCHEDULED_AGAIN);
-            written.execute(connection).map_err(|error| self.failed("webhook_deliveries", &error))
-        } else {
-            with_conn!(self, "webhook_deliveries", |conn| {
-                let write = |row: NewDeliveryRow| {
-                    diesel::insert_into(webhook_deliveries::table)
-                        .values(row)
-                        .on_conflict((webhook_deliveries::endpoint_id, webhook_deliveries::notification_id))
-                        .do_update()
-                        .set((
-                            webhook_deliveries::state.eq(excluded(webhook_deliveries::state)),
-                            webhook_deliveries::attempt.eq(excluded(webhook_deliveries::attempt)),
-                            webhook_deliveries::due_at.eq(excluded(webhook_deliveries::due_at)),
-                            webhook_deliveries::updated_at.eq(excluded(webhook_deliveries::updated_at)),
-                            webhook_deliveries::lease_by.eq(None::<Bound<Uuid>>),
-                            webhook_deliveries::lease_until.eq(None::<Bound<Timestamp>>),
-                        ))
-                        .execute(conn)
-                };
-                rows.into_iter().map(write).sum()
-            })
-        };
-        written.map(drop)
+        let insert = InsertRows::new("webhook_deliveries", columns_of(deliveries)?).on_conflict(SCHEDULED_AGAIN);
+        self.insert_rows(insert).map(drop)
     }
 
     fn webhook_deliveries(
