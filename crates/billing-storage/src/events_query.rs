@@ -8,16 +8,10 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{BilledDocumentKey, EventFilter, EventScope, EventSortKey};
 use billing_domain::refs::OrganizationId;
-use diesel::backend::Backend;
-use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::result::QueryResult;
-use diesel::sql_types::{BigInt, Text};
-use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
 use crate::ports::id_of;
-use crate::sql_types::{Id, Ts};
+use crate::sql_types::Id;
 use crate::statement::Statement;
 
 /// A query for events whose rows have the SQL type `R`.
@@ -195,11 +189,7 @@ fn first_by_time(page: PageRequest) -> i64 {
 /// event, they are all events of the filter's range of time, so a page found among them is complete.
 pub(crate) fn beyond_first_by_time(filter: &EventFilter, page: PageRequest) -> Statement<Id> {
     let mut s = Statement::new("SELECT event_id FROM usage_events WHERE NOT deleted");
-    for (condition, instant) in [(" AND occurred_at >= ", filter.from), (" AND occurred_at < ", filter.to)] {
-        if let Some(instant) = instant {
-            s.sql(condition).ts(instant);
-        }
-    }
+    push_range(filter.from, filter.to, &mut s);
     s.sql(" ORDER BY occurred_at, event_id LIMIT 1 OFFSET ").number(first_by_time(page));
     s
 }
@@ -252,168 +242,103 @@ impl Columns {
     }
 }
 
-// Without a static query id, diesel caches the statement by its text.
-impl<R> QueryId for EventsQuery<'_, R> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<R> Query for EventsQuery<'_, R> {
-    type SqlType = R;
-}
-
-impl<R, C> diesel::RunQueryDsl<C> for EventsQuery<'_, R> {}
-
-macro_rules! fragments {
-    ($($backend:ty: $in_order:literal),+) => {$(
-        impl<R> QueryFragment<$backend> for EventsQuery<'_, R> {
-            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                out.push_sql(self.columns.select());
-                out.push_sql(" FROM (");
-                if let Columns::Page { among_first: Some(first), by, backward, .. } = &self.columns {
-                    match by {
-                        EventSortKey::Timestamp => self.narrowed.walk_ast_among_first_by_time(first, *backward, out.reborrow())?,
-                        // No page by the last change is searched among the first events.
-                        EventSortKey::Created | EventSortKey::Updated => {
-                            self.narrowed.walk_ast_among_first(first, *backward, out.reborrow())?;
-                        }
-                    }
-                } else if !self.narrowed.with_billed {
-                    self.narrowed.walk_ast_of("usage_events WHERE NOT deleted", out.reborrow())?;
-                } else {
-                    self.narrowed.walk_ast_of(NOT_BILLED_BEFORE, out.reborrow())?;
-                    out.push_sql(" UNION ALL ");
-                    self.narrowed.walk_ast_of("usage_event_revisions WHERE billed", out.reborrow())?;
-                }
-                out.push_sql(if self.is_read_in_order() { $in_order } else { ") e JOIN " });
-                out.push_sql("customers c ON c.customer_id = e.customer_id");
-                out.push_sql(self.columns.joins());
-                out.push_sql(" WHERE c.organization_id = ");
-                out.push_bind_param::<Id, _>(&self.narrowed.organization)?;
-                out.push_sql(self.columns.narrow_and_order());
-                if let Columns::Page { size, offset, .. } = &self.columns {
-                    out.push_sql(" LIMIT ");
-                    out.push_bind_param::<BigInt, _>(size)?;
-                    out.push_sql(" OFFSET ");
-                    out.push_bind_param::<BigInt, _>(offset)?;
-                }
-                Ok(())
+impl<R> EventsQuery<'_, R> {
+    /// Returns the statement.
+    pub(crate) fn statement(&self) -> Statement<R> {
+        let Self { narrowed, columns, .. } = self;
+        let mut s = Statement::new(columns.select());
+        s.sql(" FROM (");
+        if let Columns::Page { among_first: Some(first), by, .. } = columns {
+            match by {
+                EventSortKey::Timestamp => narrowed.push_among_first_by_time(*first, &mut s),
+                // No page by the last change is searched among the first events.
+                EventSortKey::Created | EventSortKey::Updated => narrowed.push_among_first(*first, &mut s),
             }
+        } else if !narrowed.with_billed {
+            narrowed.push_of("usage_events WHERE NOT deleted", &mut s);
+        } else {
+            narrowed.push_of(NOT_BILLED_BEFORE, &mut s);
+            s.sql(" UNION ALL ");
+            narrowed.push_of("usage_event_revisions WHERE billed", &mut s);
         }
-
-        impl WalkOf<$backend> for Narrowed<'_> {
-            fn walk_ast_of<'b>(&'b self, rows: &str, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                out.push_sql("SELECT ");
-                out.push_sql(SOURCE_COLUMNS);
-                out.push_sql(" FROM ");
-                out.push_sql(rows);
-                self.walk_conditions(out)
-            }
-
-            fn walk_ast_among_first<'b>(
-                &'b self,
-                first: &'b i64,
-                backward: bool,
-                mut out: AstPass<'_, 'b, $backend>,
-            ) -> QueryResult<()> {
-                out.push_sql("SELECT ");
-                out.push_sql(SOURCE_COLUMNS);
-                out.push_sql(" FROM (SELECT deleted, ");
-                out.push_sql(SOURCE_COLUMNS);
-                out.push_sql(" FROM usage_events ORDER BY event_id");
-                out.push_sql(if backward { " DESC" } else { "" });
-                out.push_sql(" LIMIT ");
-                out.push_bind_param::<BigInt, _>(first)?;
-                out.push_sql(") f WHERE NOT deleted");
-                self.walk_conditions(out)
-            }
-
-            fn walk_ast_among_first_by_time<'b>(
-                &'b self,
-                first: &'b i64,
-                backward: bool,
-                mut out: AstPass<'_, 'b, $backend>,
-            ) -> QueryResult<()> {
-                // Only columns of the index, unless the filter needs another one.
-                out.push_sql("SELECT event_id, customer_id, occurred_at FROM (SELECT event_id, customer_id, occurred_at");
-                if self.usage_product_ref.is_some() {
-                    out.push_sql(", usage_product_ref");
-                }
-                out.push_sql(" FROM usage_events WHERE NOT deleted");
-                self.walk_range(out.reborrow())?;
-                let direction = if backward { " DESC" } else { "" };
-                for part in [" ORDER BY occurred_at", direction, ", event_id", direction, " LIMIT "] {
-                    out.push_sql(part);
-                }
-                out.push_bind_param::<BigInt, _>(first)?;
-                out.push_sql(") f");
-                if let Some(usage_product_ref) = &self.usage_product_ref {
-                    out.push_sql(" WHERE usage_product_ref = ");
-                    out.push_bind_param::<Text, str>(usage_product_ref)?;
-                }
-                Ok(())
-            }
-
-            fn walk_conditions<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                let (customer, contract, document) = (&self.customer_id, &self.contract_id, &self.document_id);
-                for (column, id) in [("customer_id", customer), ("contract_id", contract), ("document_id", document)] {
-                    if let Some(id) = id {
-                        push_condition(&mut out, column, " = ");
-                        out.push_bind_param::<Id, _>(id)?;
-                    }
-                }
-                if let Some(usage_product_ref) = &self.usage_product_ref {
-                    push_condition(&mut out, "usage_product_ref", " = ");
-                    out.push_bind_param::<Text, str>(usage_product_ref)?;
-                }
-                if let Some(since) = &self.updated_since {
-                    push_condition(&mut out, "revised_at", " >= ");
-                    out.push_bind_param::<Ts, _>(since)?;
-                }
-                if let Some((revised_at, event_id)) = &self.after {
-                    push_condition(&mut out, "(revised_at, event_id)", if self.backward { " < (" } else { " > (" });
-                    out.push_bind_param::<Ts, _>(revised_at)?;
-                    out.push_sql(", ");
-                    out.push_bind_param::<Id, _>(event_id)?;
-                    out.push_sql(")");
-                }
-                self.walk_range(out)
-            }
-
-            fn walk_range<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
-                for (operator, instant) in [(" >= ", &self.from), (" < ", &self.to)] {
-                    if let Some(instant) = instant {
-                        push_condition(&mut out, "occurred_at", operator);
-                        out.push_bind_param::<Ts, _>(instant)?;
-                    }
-                }
-                Ok(())
-            }
+        s.sql(") e");
+        if self.is_read_in_order() {
+            // PostgreSQL's statistics show that reading in order finds the first rows. SQLite needs `CROSS JOIN` for that.
+            s.on_sqlite(" CROSS");
         }
-    )+};
+        s.sql(" JOIN customers c ON c.customer_id = e.customer_id").sql(columns.joins());
+        s.sql(" WHERE c.organization_id = ").id(narrowed.organization).sql(columns.narrow_and_order());
+        if let Columns::Page { size, offset, .. } = columns {
+            s.sql(" LIMIT ").number(*size).sql(" OFFSET ").number(*offset);
+        }
+        s
+    }
 }
-// PostgreSQL's statistics show that reading in order finds the first rows. SQLite needs `CROSS JOIN` for that.
-fragments!(Pg: ") e JOIN ", Sqlite: ") e CROSS JOIN ");
 
-/// The events of one table.
-trait WalkOf<DB: Backend> {
-    fn walk_ast_of<'b>(&'b self, rows: &str, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+impl Narrowed<'_> {
+    /// Writes the events of one table.
+    fn push_of<R>(&self, rows: &'static str, s: &mut Statement<R>) {
+        s.sql("SELECT ").sql(SOURCE_COLUMNS).sql(" FROM ").sql(rows);
+        self.push_conditions(s);
+    }
 
     /// Writes the events that are among the first of all in `created` order.
-    fn walk_ast_among_first<'b>(&'b self, first: &'b i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+    fn push_among_first<R>(&self, first: i64, s: &mut Statement<R>) {
+        s.sql("SELECT ").sql(SOURCE_COLUMNS).sql(" FROM (SELECT deleted, ").sql(SOURCE_COLUMNS);
+        s.sql(" FROM usage_events ORDER BY event_id").sql(self.direction()).sql(" LIMIT ").number(first);
+        s.sql(") f WHERE NOT deleted");
+        self.push_conditions(s);
+    }
 
     /// Writes the keys and times of events that are among the first of all in timestamp order.
-    fn walk_ast_among_first_by_time<'b>(&'b self, first: &'b i64, backward: bool, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+    fn push_among_first_by_time<R>(&self, first: i64, s: &mut Statement<R>) {
+        // Only columns of the index, unless the filter needs another one.
+        s.sql("SELECT event_id, customer_id, occurred_at FROM (SELECT event_id, customer_id, occurred_at");
+        s.sql(if self.usage_product_ref.is_some() { ", usage_product_ref" } else { "" });
+        s.sql(" FROM usage_events WHERE NOT deleted");
+        push_range(self.from, self.to, s);
+        s.sql(" ORDER BY occurred_at").sql(self.direction()).sql(", event_id").sql(self.direction());
+        s.sql(" LIMIT ").number(first).sql(") f");
+        if let Some(usage_product_ref) = self.usage_product_ref {
+            s.sql(" WHERE usage_product_ref = ").text(usage_product_ref);
+        }
+    }
 
-    fn walk_conditions<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+    fn push_conditions<R>(&self, s: &mut Statement<R>) {
+        let ids = [
+            (" AND customer_id = ", self.customer_id),
+            (" AND contract_id = ", self.contract_id),
+            (" AND document_id = ", self.document_id),
+        ];
+        for (condition, id) in ids {
+            if let Some(id) = id {
+                s.sql(condition).id(id);
+            }
+        }
+        if let Some(usage_product_ref) = self.usage_product_ref {
+            s.sql(" AND usage_product_ref = ").text(usage_product_ref);
+        }
+        if let Some(since) = self.updated_since {
+            s.sql(" AND revised_at >= ").ts(since);
+        }
+        if let Some((revised_at, event_id)) = self.after {
+            s.sql(" AND (revised_at, event_id)").sql(if self.backward { " < (" } else { " > (" });
+            s.ts(revised_at).sql(", ").id(event_id).sql(")");
+        }
+        push_range(self.from, self.to, s);
+    }
 
-    /// Writes the condition of the filter's range of time.
-    fn walk_range<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
+    const fn direction(&self) -> &'static str {
+        if self.backward { " DESC" } else { "" }
+    }
 }
 
-fn push_condition<DB: Backend>(out: &mut AstPass<'_, '_, DB>, column: &str, operator: &str) {
-    for part in [" AND ", column, operator] {
-        out.push_sql(part);
+/// Writes the condition of a range of time.
+fn push_range<R>(from: Option<Timestamp>, to: Option<Timestamp>, s: &mut Statement<R>) {
+    for (condition, instant) in [(" AND occurred_at >= ", from), (" AND occurred_at < ", to)] {
+        if let Some(instant) = instant {
+            s.sql(condition).ts(instant);
+        }
     }
 }
 

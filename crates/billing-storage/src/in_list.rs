@@ -9,7 +9,7 @@
 
 use chrono::NaiveDate;
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::result::QueryResult;
@@ -17,6 +17,7 @@ use diesel::sql_types::{Array, Bool, Integer, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
+use crate::hand_written::{expression, query_id};
 use crate::sql_types::{Day, Id, days_since_1970};
 
 /// The condition that `column` is one of `values`.
@@ -31,11 +32,7 @@ pub(crate) struct InList<C, V> {
 #[derive(Debug, Default)]
 struct Joined(Option<&'static str>);
 
-// Without a static query id, diesel caches the statement by its text.
-impl QueryId for Joined {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
+query_id!([] Joined);
 
 impl<C, V> InList<C, V> {
     /// Also names the column of a joined table, on a distributed database. It reads all shards otherwise.
@@ -130,11 +127,8 @@ pub(crate) fn one_of_days<C>(column: C, days: impl IntoIterator<Item = NaiveDate
 
 macro_rules! values {
     ($($values:ident, $sql_type:ty, $from_json:literal;)+) => {$(
-        // Without a static query id, diesel caches the statement by its text, which depends on the number of values.
-        impl QueryId for $values {
-            type QueryId = ();
-            const HAS_STATIC_QUERY_ID: bool = false;
-        }
+        // The text depends on the number of values.
+        query_id!([] $values);
 
         impl QueryFragment<Pg> for $values {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -316,22 +310,7 @@ pub(crate) fn one_of_rows(columns: &'static str, rows: impl IntoIterator<Item = 
     InRows { columns, rows, arrays, names_customers: false, joined: None }
 }
 
-// Without a static query id, diesel caches the statement by its text.
-impl QueryId for InRows {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl Expression for InRows {
-    type SqlType = Bool;
-}
-
-impl<G> ValidGrouping<G> for InRows {
-    type IsAggregate = is_aggregate::No;
-}
-
-impl<QS> AppearsOnTable<QS> for InRows {}
-impl<QS> SelectableExpression<QS> for InRows {}
+expression!(InRows => Bool);
 
 impl QueryFragment<Pg> for InRows {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {

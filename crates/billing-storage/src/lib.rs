@@ -28,6 +28,7 @@ mod distribute;
 mod document_periods;
 mod events_query;
 mod failure;
+mod hand_written;
 mod held;
 mod in_list;
 mod json;

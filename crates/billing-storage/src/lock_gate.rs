@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 use billing_domain::ports::Lock;
 use billing_domain::refs::ContractKey;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
 use diesel::pg::{Pg, PgConnection};
 use diesel::prelude::*;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::result::QueryResult;
 use diesel::sql_types::{Array, BigInt, Bool};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
+use crate::hand_written::{expression, statement};
 use crate::sql_types::Id;
 
 diesel::define_sql_function! {
@@ -62,21 +62,7 @@ fn key(customer: Uuid) -> i64 {
     customer.as_u64_pair().1.cast_signed()
 }
 
-impl QueryId for GatePassed {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl Expression for GatePassed {
-    type SqlType = Bool;
-}
-
-impl<G> ValidGrouping<G> for GatePassed {
-    type IsAggregate = is_aggregate::Never;
-}
-
-impl<QS> AppearsOnTable<QS> for GatePassed {}
-impl<QS> SelectableExpression<QS> for GatePassed {}
+expression!(GatePassed = Self => Bool);
 
 impl QueryFragment<Pg> for GatePassed {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
@@ -168,12 +154,7 @@ impl LockContracts {
     }
 }
 
-impl QueryId for LockContracts {
-    type QueryId = Self;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl<C> RunQueryDsl<C> for LockContracts {}
+statement!([] LockContracts = Self);
 
 impl QueryFragment<Pg> for LockContracts {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {

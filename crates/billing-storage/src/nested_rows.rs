@@ -4,15 +4,15 @@
 use std::marker::PhantomData;
 
 use diesel::backend::Backend;
-use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, TypedExpressionType, ValidGrouping, is_aggregate};
 use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::result::QueryResult;
-use diesel::sql_types::{Array, Nullable, SingleValue, SqlType};
+use diesel::sql_types::{Array, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
 use crate::column_values::Columns;
+use crate::hand_written::expression;
 use crate::on_nodes;
 use crate::schema::CustomerColumns;
 use crate::sql_types::{Id, Json};
@@ -106,21 +106,7 @@ macro_rules! nested_rows {
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct $name;
 
-        impl QueryId for $name {
-            type QueryId = Self;
-            const HAS_STATIC_QUERY_ID: bool = true;
-        }
-
-        impl Expression for $name {
-            type SqlType = Nullable<Json>;
-        }
-
-        impl<G> ValidGrouping<G> for $name {
-            type IsAggregate = is_aggregate::No;
-        }
-
-        impl<QS> AppearsOnTable<QS> for $name {}
-        impl<QS> SelectableExpression<QS> for $name {}
+        expression!($name = Self => Nullable<Json>);
 
         impl<DB: JsonAggregation> QueryFragment<DB> for $name {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
@@ -152,25 +138,8 @@ impl<ST> CustomerColumn<ST> {
     }
 }
 
-// Without a static query id, diesel caches the statement by its text.
-impl<ST> QueryId for CustomerColumn<ST> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<ST: SqlType + SingleValue> Expression for CustomerColumn<ST>
-where
-    Nullable<ST>: TypedExpressionType,
-{
-    type SqlType = Nullable<ST>;
-}
-
-impl<ST, G> ValidGrouping<G> for CustomerColumn<ST> {
-    type IsAggregate = is_aggregate::No;
-}
-
-impl<ST, QS> AppearsOnTable<QS> for CustomerColumn<ST> where Self: Expression {}
-impl<ST, QS> SelectableExpression<QS> for CustomerColumn<ST> where Self: Expression {}
+expression!(CustomerColumn<Text> => Nullable<Text>);
+expression!(CustomerColumn<Id> => Nullable<Id>);
 
 impl<ST, DB: NamesCustomers> QueryFragment<DB> for CustomerColumn<ST> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {

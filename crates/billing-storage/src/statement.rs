@@ -7,12 +7,13 @@ use std::marker::PhantomData;
 use billing_domain::calendar::Timestamp;
 use chrono::NaiveDate;
 use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::result::QueryResult;
 use diesel::sql_types::{BigInt, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
+use crate::hand_written::statement;
 use crate::sql_types::{Day, Id, Ts};
 
 /// Longer lists are rare, and a prepared statement for each length would fill the cache.
@@ -97,17 +98,7 @@ impl<R> Statement<R> {
     }
 }
 
-// Without a static query id, diesel caches the statement by its text.
-impl<R> QueryId for Statement<R> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<R> Query for Statement<R> {
-    type SqlType = R;
-}
-
-impl<R, C> diesel::RunQueryDsl<C> for Statement<R> {}
+statement!([R,] Statement<R> => R);
 
 macro_rules! fragments {
     ($($backend:ty, $own:ident, $other:ident;)+) => {$(

@@ -4,13 +4,14 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::pg::Pg;
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::result::QueryResult;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use crate::hand_written::statement;
 use crate::sql_types::{Day, Dec, Id, Ts};
 use crate::written_rows::{Columns, RowBackend as _, UpdateRows, column, push_rows};
 
@@ -68,12 +69,7 @@ impl<'a> PutTotal<'a> {
     }
 }
 
-impl QueryId for PutTotal<'_> {
-    type QueryId = PutTotal<'static>;
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl<C> diesel::RunQueryDsl<C> for PutTotal<'_> {}
+statement!(['a,] PutTotal<'a> = PutTotal<'static>);
 
 macro_rules! key_columns {
     () => {
@@ -193,17 +189,8 @@ impl AddTotals {
     }
 }
 
-// Without a static query id, diesel caches the statement by its text. There is one text for a single total.
-impl QueryId for AddTotals {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl Query for AddTotals {
-    type SqlType = TotalColumns;
-}
-
-impl<C> diesel::RunQueryDsl<C> for AddTotals {}
+// There is one text for a single total, and one for several.
+statement!([] AddTotals => TotalColumns);
 
 /// Whether the latest of the new events is later than all earlier ones. An unknown latest event stays unknown.
 macro_rules! if_later {

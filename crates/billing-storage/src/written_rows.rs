@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use diesel::backend::Backend;
 use diesel::connection::Connection as _;
 use diesel::pg::{Pg, PgConnection};
-use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
 use diesel::query_dsl::{LoadQuery, RunQueryDsl as _};
 use diesel::result::{Error, QueryResult};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
@@ -20,6 +20,7 @@ use diesel::sqlite::{Sqlite, SqliteConnection};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use crate::hand_written::{query_id, statement};
 use crate::sql_types::{Day, Dec, Id, Json, JsonText, Ts};
 use crate::tx::{Connection, Transaction};
 
@@ -409,9 +410,7 @@ pub(crate) struct Returning<'a, Q, ST> {
     of: PhantomData<ST>,
 }
 
-impl<Q, ST> Query for Returning<'_, Q, ST> {
-    type SqlType = ST;
-}
+statement!(['a, Q, ST,] Returning<'a, Q, ST> => ST);
 
 impl<DB: Backend, Q: QueryFragment<DB>, ST> QueryFragment<DB> for Returning<'_, Q, ST> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
@@ -422,23 +421,8 @@ impl<DB: Backend, Q: QueryFragment<DB>, ST> QueryFragment<DB> for Returning<'_, 
     }
 }
 
-impl<Q, ST, C> diesel::RunQueryDsl<C> for Returning<'_, Q, ST> {}
-
-// Without a static query id, diesel caches the statement by its text.
-impl QueryId for InsertRows {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl QueryId for UpdateRows {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl<Q, ST> QueryId for Returning<'_, Q, ST> {
-    type QueryId = ();
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
+query_id!([] InsertRows);
+query_id!([] UpdateRows);
 
 /// A statement that writes [`Rows`].
 pub(crate) trait WriteRows: QueryFragment<Pg> + QueryFragment<Sqlite> + QueryId {

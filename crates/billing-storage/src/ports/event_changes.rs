@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::event_keys::answered_document;
 use super::event_rows::{RevisionRow, columns_of, first_match_columns, key_columns};
 use super::{owned, stored};
-use crate::document_periods::DocumentPeriodsQuery;
+use crate::document_periods::document_periods;
 use crate::failure::StatementError;
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::row::{Cell, Row};
@@ -99,7 +99,7 @@ impl EventChanges for Transaction<'_> {
     }
 
     fn move_events(&mut self, from: DocumentKey, to: DocumentRef) -> StoreResult<()> {
-        let query = DocumentPeriodsQuery::new(from);
+        let query = document_periods(from);
         let periods: Vec<PeriodRow> = with_conn!(self, "usage_events", |conn| query.load(conn))?;
         for (product_no, period_start) in periods {
             let row = Row::new("usage_events", from.document);

@@ -211,10 +211,11 @@ impl UsageQueries for Transaction<'_> {
         by: EventSortKey,
         page: PageRequest,
     ) -> StoreResult<Vec<UsageEvent>> {
-        let keys = EventsQuery::<(Id, Id)>::page(organization, filter, by, page);
+        let keys = EventsQuery::<(Id, Id)>::page(organization, filter, by, page).statement();
         // PostgreSQL's statistics show when this is faster, and it then plans this way by itself.
         let among_first =
             if self.is_sqlite() { EventsQuery::<(Id, Id)>::page_among_first(organization, filter, by, page) } else { None };
+        let among_first = among_first.map(|query| query.statement());
         let beyond = (among_first.is_some() && by == EventSortKey::Timestamp).then(|| beyond_first_by_time(filter, page));
         let rows: Vec<EventRow> = with_conn!(self, "usage_events", |conn| {
             let found: Vec<(Uuid, Uuid)> = among_first.map_or(Ok(Vec::new()), |query| query.load(conn))?;
@@ -243,7 +244,7 @@ impl UsageQueries for Transaction<'_> {
     }
 
     fn count_events(&mut self, organization: OrganizationId, filter: &EventFilter) -> StoreResult<u64> {
-        let count = EventsQuery::<BigInt>::count(organization, filter);
+        let count = EventsQuery::<BigInt>::count(organization, filter).statement();
         counted(with_conn!(self, "usage_events", |conn| count.get_result(conn))?)
     }
 
@@ -254,7 +255,7 @@ impl UsageQueries for Transaction<'_> {
         by_customer: bool,
         visit: &mut RowVisitor<'v, MeteredEvent>,
     ) -> StoreResult<()> {
-        let query = EventsQuery::<MeteredColumns>::metered(organization, filter, by_customer);
+        let query = EventsQuery::<MeteredColumns>::metered(organization, filter, by_customer).statement();
         visit_rows!(self, query, MeteredRow, |row| show(row.read(), visit))
     }
 
@@ -265,7 +266,7 @@ impl UsageQueries for Transaction<'_> {
         visit: &mut RowVisitor<'v, ReportData>,
     ) -> StoreResult<()> {
         self.allow_long_reads()?;
-        let query = EventsQuery::<(Id, Text)>::report_data(organization, scope);
+        let query = EventsQuery::<(Id, Text)>::report_data(organization, scope).statement();
         visit_rows!(self, query, (Cell<Uuid>, JsonText), |row| show(read_report_data(row), visit))
     }
 
@@ -276,7 +277,7 @@ impl UsageQueries for Transaction<'_> {
         visit: &mut RowVisitor<'v, ReportedEvent>,
     ) -> StoreResult<()> {
         self.allow_long_reads()?;
-        let query = EventsQuery::<ReportedColumns>::reported(organization, scope);
+        let query = EventsQuery::<ReportedColumns>::reported(organization, scope).statement();
         let mut together = Together::default();
         let mut enough = false;
         visit_rows!(self, query, ReportedRow, |row| match together.take(row).transpose() {
