@@ -37,7 +37,6 @@ mod log_watch;
 mod migrate;
 mod more_columns;
 mod nested_rows;
-mod on_nodes;
 mod ports;
 #[cfg(test)]
 mod query_plans;

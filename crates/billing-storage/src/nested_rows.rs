@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::column_values::Columns;
 use crate::hand_written::expression;
-use crate::on_nodes;
 use crate::schema::CustomerColumns;
+use crate::shards::Nodes;
 use crate::sql_types::{Id, Json};
 
 /// The text before and after a column that converts it to exact JSON, identical on both databases.
@@ -57,6 +57,9 @@ trait JsonAggregation: Backend {
 
     /// Returns the text before and after a column.
     fn around(form: TextEncoding) -> [&'static str; 2];
+
+    /// Writes the condition that names the customers of a table, if the database may be distributed.
+    fn push_customers<'b>(table: &str, customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()>;
 }
 
 impl JsonAggregation for Pg {
@@ -66,6 +69,15 @@ impl JsonAggregation for Pg {
     fn around(form: TextEncoding) -> [&'static str; 2] {
         form.postgres
     }
+
+    fn push_customers<'b>(table: &str, customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+        for part in [" AND ", table, ".customer_id = ANY("] {
+            out.push_sql(part);
+        }
+        out.push_bind_param::<Array<Id>, _>(customers)?;
+        out.push_sql(")");
+        Ok(())
+    }
 }
 
 impl JsonAggregation for Sqlite {
@@ -74,6 +86,10 @@ impl JsonAggregation for Sqlite {
 
     fn around(form: TextEncoding) -> [&'static str; 2] {
         form.sqlite
+    }
+
+    fn push_customers<'b>(_: &str, _: &'b [Uuid], _: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
+        Ok(())
     }
 }
 
@@ -103,8 +119,15 @@ macro_rules! nested_rows {
     };
     ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal by $order:literal;)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub(crate) struct $name;
+        #[derive(Debug)]
+        pub(crate) struct $name(Nodes);
+
+        impl $name {
+            /// Returns the rows below rows that are on these nodes.
+            pub(crate) fn on(nodes: &Nodes) -> Self {
+                Self(nodes.clone())
+            }
+        }
 
         expression!($name = Self => Nullable<Json>);
 
@@ -114,7 +137,7 @@ macro_rules! nested_rows {
                 out.push_sql(DB::ROWS);
                 tell(&mut out, &[$(nested_rows!(@told $form $column)),+]);
                 out.push_sql(concat!(" ORDER BY ", $order, ") FROM "));
-                push_from($from, &mut out);
+                push_from($from, &self.0, &mut out)?;
                 out.push_sql(")");
                 Ok(())
             }
@@ -126,68 +149,50 @@ macro_rules! nested_rows {
 #[derive(Debug)]
 pub(crate) struct CustomerColumn<ST> {
     column: &'static str,
-    /// The customers of the contracts, from which a distributed database finds their node. Without them, it cannot lock the
-    /// contracts.
-    on_nodes: Option<Vec<Uuid>>,
+    /// The nodes of the contracts. Without them, a distributed database cannot lock the contracts.
+    nodes: Nodes,
     sql_type: PhantomData<ST>,
 }
 
 impl<ST> CustomerColumn<ST> {
-    pub(crate) const fn new(column: &'static str, on_nodes: Option<Vec<Uuid>>) -> Self {
-        Self { column, on_nodes, sql_type: PhantomData }
+    pub(crate) fn new(column: &'static str, nodes: &Nodes) -> Self {
+        Self { column, nodes: nodes.clone(), sql_type: PhantomData }
     }
 }
 
 expression!(CustomerColumn<Text> => Nullable<Text>);
 expression!(CustomerColumn<Id> => Nullable<Id>);
 
-impl<ST, DB: NamesCustomers> QueryFragment<DB> for CustomerColumn<ST> {
+impl<ST, DB: JsonAggregation> QueryFragment<DB> for CustomerColumn<ST> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         out.push_sql("(SELECT customers.");
         out.push_sql(self.column);
         out.push_sql(" FROM customers WHERE customers.customer_id = contracts.customer_id");
-        if let Some(customers) = &self.on_nodes {
-            DB::push_customers(customers, &mut out)?;
+        if let Some(customers) = self.nodes.customers() {
+            DB::push_customers("customers", customers, &mut out)?;
         }
         out.push_sql(")");
         Ok(())
     }
 }
 
-/// A database that may need the customers' names by themselves.
-trait NamesCustomers: Backend {
-    /// Writes the condition that names the customers, if the database may be distributed.
-    fn push_customers<'b>(customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()>;
-}
-
-impl NamesCustomers for Pg {
-    fn push_customers<'b>(customers: &'b [Uuid], out: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
-        out.push_sql(" AND customers.customer_id = ANY(");
-        out.push_bind_param::<Array<Id>, _>(customers)?;
-        out.push_sql(")");
-        Ok(())
-    }
-}
-
-impl NamesCustomers for Sqlite {
-    fn push_customers<'b>(_: &'b [Uuid], _: &mut AstPass<'_, 'b, Self>) -> QueryResult<()> {
-        Ok(())
-    }
-}
-
 /// Writes the tables and conditions of a subquery. In the text, `{t}` stands for the condition that names the customers of the
 /// table `t` on a distributed database.
-fn push_from<DB: Backend>(from: &str, out: &mut AstPass<'_, '_, DB>) {
-    if on_nodes::is_naming() {
+fn push_from<'b, DB: JsonAggregation>(from: &str, nodes: &'b Nodes, out: &mut AstPass<'_, 'b, DB>) -> QueryResult<()> {
+    let customers = nodes.customers();
+    if customers.is_some() {
+        // The query id is that of the statement without customers.
         out.unsafe_to_cache_prepared();
     }
-    let mut parts = from.split('{');
+    let mut parts = from.split(['{', '}']);
     out.push_sql(parts.next().unwrap_or_default());
-    for part in parts {
-        let (table, rest) = part.split_once('}').unwrap_or(("", part));
-        on_nodes::with_condition(table, &mut |condition| out.push_sql(condition));
-        out.push_sql(rest);
+    while let Some(table) = parts.next() {
+        if let Some(customers) = customers {
+            DB::push_customers(table, customers, out)?;
+        }
+        out.push_sql(parts.next().unwrap_or_default());
     }
+    Ok(())
 }
 
 nested_rows! {
@@ -239,4 +244,23 @@ nested_rows! {
          AND e.service_start = usage_totals.period_start AND e.document_id >= d.document_id AND NOT e.deleted \
          ORDER BY e.document_id LIMIT 1) = d.document_id"
         by "d.document_id";
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::debug_query;
+
+    use super::*;
+
+    #[test]
+    fn nested_rows_name_the_customers_of_each_table_on_a_distributed_database() {
+        let customer = Uuid::from_u128(1);
+        for (is_spread, named) in [(false, 0), (true, 2)] {
+            let rows = DocumentsOfTotal::on(&Nodes::of(is_spread, [customer]));
+            let text = debug_query::<Pg, _>(&rows).to_string();
+            assert_eq!(text.matches(".customer_id = ANY(").count(), named, "{text}");
+            let text = debug_query::<Sqlite, _>(&rows).to_string();
+            assert!(!text.contains("ANY(") && !text.contains(['{', '}']), "{text}");
+        }
+    }
 }

@@ -137,6 +137,14 @@ impl<K: fmt::Display> Row<K> {
     }
 }
 
+/// The columns of a row, which are the same on both databases.
+pub(crate) type ColumnsOf<R> = <R as diesel::Selectable<diesel::sqlite::Sqlite>>::SelectExpression;
+
+/// Returns the columns of a row.
+pub(crate) fn columns_of<R: diesel::Selectable<diesel::sqlite::Sqlite>>() -> ColumnsOf<R> {
+    R::construct_selection()
+}
+
 /// Serializes a value as JSON text.
 pub(crate) fn to_json<T: serde::Serialize>(value: &T) -> StoreResult<JsonText> {
     serde_json::to_string(value).map(JsonText).map_err(|error| StoreError::Corrupt(format!("not to be written as JSON: {error}")))

@@ -1,11 +1,15 @@
 //! The shards of a [distributed](crate::distribute) database. All rows of a customer are in one shard.
 
+use std::sync::Arc;
+
 use billing_domain::refs::CustomerId;
 use diesel::pg::PgConnection;
 use diesel::prelude::*;
 use diesel::result::QueryResult;
 use diesel::sql_types::Integer;
 use uuid::Uuid;
+
+use crate::tx::Transaction;
 
 /// The first hash of each shard of customers, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,4 +107,27 @@ fn uuid_hash(id: Uuid) -> i32 {
     b = (b ^ a).wrapping_sub(a.rotate_left(14));
     c = (c ^ b).wrapping_sub(b.rotate_left(24));
     c.cast_signed()
+}
+/// The nodes of a distributed database that a statement goes to, by the customers on them. Such a database sends a statement to all
+/// nodes unless each of its subqueries names its customers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nodes(Option<Arc<[Uuid]>>);
+
+impl Nodes {
+    /// Returns the nodes of customers, if the database is distributed.
+    pub(crate) fn of(is_spread: bool, customers: impl IntoIterator<Item = Uuid>) -> Self {
+        Self(is_spread.then(|| customers.into_iter().collect()))
+    }
+
+    /// Returns the customers to name, or `None` if the statement names none.
+    pub(crate) fn customers(&self) -> Option<&[Uuid]> {
+        self.0.as_deref()
+    }
+}
+
+impl Transaction<'_> {
+    /// Returns the nodes of customers, if the database is distributed.
+    pub(crate) fn nodes_of(&self, customers: impl IntoIterator<Item = Uuid>) -> Nodes {
+        Nodes::of(self.is_spread, customers)
+    }
 }

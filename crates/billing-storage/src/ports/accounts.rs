@@ -21,7 +21,6 @@ use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::column_values::ColumnValue;
 use crate::in_list::one_of_ids;
-use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id, Json};
@@ -71,7 +70,7 @@ impl Accounts for Transaction<'_> {
         which: DocumentsOf<'a>,
     ) -> StoreResult<Vec<BookDocument>> {
         let (customer, owner) = (Bound(key.customer_id.as_uuid()), Bound(organization.as_uuid()));
-        let _named = name_customers(self.is_spread, [key.customer_id.as_uuid()]);
+        let nodes = self.nodes_of([key.customer_id.as_uuid()]);
         macro_rules! of_account {
             () => {
                 documents::table
@@ -79,7 +78,7 @@ impl Accounts for Transaction<'_> {
                     .filter(documents::entity_ref.eq(key.entity_ref.as_str()))
                     .filter(documents::currency.eq(key.currency.code()))
                     .filter(documents::organization_id.eq(owner))
-                    .select(WithParts::as_select())
+                    .select(WithParts::columns(&nodes))
             };
         }
         macro_rules! in_force {
@@ -119,7 +118,7 @@ impl Accounts for Transaction<'_> {
                         .order((documents::due_date, documents::document_id))
                         .limit(OPEN_AT_A_TIME)
                         .offset(offset)
-                        .select((WithParts::as_select(), documents::amount_due_minor))
+                        .select((WithParts::columns(&nodes), documents::amount_due_minor))
                         .load(conn))?;
                     let is_last = i64::try_from(rows.len()).is_ok_and(|read| read < OPEN_AT_A_TIME);
                     for (document, due) in rows {

@@ -23,9 +23,9 @@ use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
 use crate::in_list::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::nested_rows::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
-use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_totals};
+use crate::shards::Nodes;
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
 
@@ -99,7 +99,7 @@ impl Transaction<'_> {
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
         type Found = (WithParts, Option<JsonText>, Option<JsonText>);
-        let _named = name_customers(self.is_spread, contracts.iter().map(|key| key.customer.as_uuid()));
+        let nodes = self.nodes_of(contracts.iter().map(|key| key.customer.as_uuid()));
         let rows: Vec<Found> = load_of_contracts!(
             self,
             "documents",
@@ -109,7 +109,7 @@ impl Transaction<'_> {
                 .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
                 .filter(documents::purpose.ne(USAGE).or(documents::lifecycle.eq(DRAFT)))
                 .order((documents::created_at, documents::document_id))
-                .select((WithParts::as_select(), SumsOfFamily, ChargesOfContract))
+                .select((WithParts::columns(&nodes), SumsOfFamily::on(&nodes), ChargesOfContract::on(&nodes)))
         );
         for (document, of_family, of_contract) in rows {
             let document = document.read_for_book()?;
@@ -135,7 +135,7 @@ impl Transaction<'_> {
         books: &mut BTreeMap<ContractKey, BookRows>,
     ) -> StoreResult<()> {
         type Found = (TotalRow, Cell<Uuid>, Option<JsonText>);
-        let _named = name_customers(self.is_spread, contracts.iter().map(|key| key.customer.as_uuid()));
+        let nodes = self.nodes_of(contracts.iter().map(|key| key.customer.as_uuid()));
         let rows: Vec<Found> = load_of_contracts!(
             self,
             "usage_totals",
@@ -144,7 +144,7 @@ impl Transaction<'_> {
             usage_totals::table.filter(usage_totals::organization_id.eq(Bound(organization.as_uuid()))).select((
                 TotalRow::as_select(),
                 usage_totals::customer_id,
-                DocumentsOfTotal
+                DocumentsOfTotal::on(&nodes)
             ))
         );
         let mut totals: BTreeMap<ContractKey, Vec<TotalRow>> = BTreeMap::new();
@@ -178,7 +178,7 @@ type OccupiedSlotRow = (WithParts, Cell<Uuid>, Cell<Uuid>, i32, Cell<NaiveDate>,
 
 /// The occupied slots of documents, as [`OccupiedSlotRow`].
 macro_rules! occupied_slots {
-    () => {
+    ($nodes:expr) => {
         document_parts::table
             .inner_join(
                 documents::table.on(documents::document_id
@@ -189,7 +189,7 @@ macro_rules! occupied_slots {
             .filter(document_parts::active)
             .filter(document_parts::slot.is_not_null())
             .select((
-                WithParts::as_select(),
+                WithParts::columns($nodes),
                 document_parts::customer_id,
                 document_parts::contract_id,
                 document_parts::product_no,
@@ -203,7 +203,7 @@ macro_rules! occupied_slots {
 impl Transaction<'_> {
     /// Returns occupied slots at or near the given slots, for every organization. Only few rows are superfluous.
     fn parts_around(&mut self, places: &BTreeSet<(ContractKey, BillingSlot)>) -> StoreResult<Vec<OccupiedSlotRow>> {
-        let _named = name_customers(self.is_spread, places.iter().map(|(contract, _)| contract.customer.as_uuid()));
+        let nodes = self.nodes_of(places.iter().map(|(contract, _)| contract.customer.as_uuid()));
         let mut contracts: BTreeMap<ContractKey, Vec<BillingSlot>> = BTreeMap::new();
         for (contract, place) in places {
             contracts.entry(*contract).or_default().push(*place);
@@ -216,7 +216,7 @@ impl Transaction<'_> {
                 let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
                 macro_rules! of_contract {
                     () => {
-                        occupied_slots!()
+                        occupied_slots!(&nodes)
                             .filter(document_parts::customer_id.eq(Bound(contract.customer.as_uuid())))
                             .filter(document_parts::contract_id.eq(Bound(contract.contract.as_uuid())))
                     };
@@ -249,7 +249,7 @@ impl Transaction<'_> {
                 ]
             };
             let rows: Vec<OccupiedSlotRow> = with_conn!(self, "document_parts", |conn| {
-                occupied_slots!()
+                occupied_slots!(&nodes)
                 .filter(one_of_rows(
                     "document_parts.customer_id, document_parts.contract_id, document_parts.product_no, document_parts.period_start",
                     places.iter().map(of_place),
@@ -274,14 +274,14 @@ impl BookReader for Transaction<'_> {
             // A statement that locks a row cannot also read rows of other tables by that row's columns.
             self.lock_contract(key, wanted)?;
         }
-        let _named = name_customers(self.is_spread, [key.customer.as_uuid()]);
+        let nodes = self.nodes_of([key.customer.as_uuid()]);
         let found: Vec<(Found, Option<JsonText>)> = load_contract!(
             self,
             lock,
             contracts::table
                 .find((Bound(key.contract.as_uuid()), Bound(key.customer.as_uuid())))
                 .filter(contracts::organization_id.eq(Bound(key.organization.as_uuid()))),
-            (Found::as_select(), VersionBefore)
+            (Found::columns(&nodes), VersionBefore::on(&nodes))
         )?;
         if lock == Some(Lock::Exclusive) && !found.is_empty() {
             self.renew_stamps(&[(key.contract.as_uuid(), key.customer.as_uuid())])?;
@@ -293,7 +293,7 @@ impl BookReader for Transaction<'_> {
         let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::contract_id.eq(Bound(contract_ref.as_uuid())))
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-            .select(Found::as_select())
+            .select(Found::columns(&Nodes::default()))
             .load(conn))?;
         found.into_iter().next().map(Found::read).transpose()
     }
@@ -302,11 +302,11 @@ impl BookReader for Transaction<'_> {
         let ids = contracts.iter().map(|key| key.contract.as_uuid());
         let customers: BTreeSet<Uuid> = contracts.iter().map(|key| key.customer.as_uuid()).collect();
         let wanted: BTreeSet<&ContractKey> = contracts.iter().collect();
-        let _named = name_customers(self.is_spread, customers.iter().copied());
+        let nodes = self.nodes_of(customers.iter().copied());
         let found: Vec<(Found, Cell<Uuid>)> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.clone()))
             .filter(also_one_of_ids(contracts::customer_id, customers))
-            .select((Found::as_select(), contracts::organization_id))
+            .select((Found::columns(&nodes), contracts::organization_id))
             .load(conn))?;
         let mut agreements = Vec::with_capacity(found.len());
         for (found, owner) in found {

@@ -30,9 +30,9 @@ use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::lock_gate::{LockContracts, pass_gate};
 use crate::nested_rows::{CustomerColumn, CustomerOfContract, SegmentsOfContract};
-use crate::on_nodes::name_customers;
-use crate::row::{Cell, Row, to_json};
+use crate::row::{Cell, ColumnsOf, Row, columns_of, to_json};
 use crate::schema::{contract_products, contract_usage_products, contract_versions, contracts, documents, organizations};
+use crate::shards::Nodes;
 use crate::sql_types::{Bound, Id, Json, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Connection, Transaction, load_contract, load_held, with_conn};
@@ -108,18 +108,32 @@ struct NewMetering<'a> {
 const METERING_COLUMNS: usize = 4;
 
 /// A contract with all its terms, and its customer.
+#[derive(Queryable)]
+pub(super) struct Found {
+    contract: ContractRow,
+    state: ContractStateRow,
+    segments: Option<JsonText>,
+    customer: Option<JsonText>,
+}
+
+/// What changes about a contract without a new version.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = contracts)]
-pub(super) struct Found {
-    #[diesel(embed)]
-    contract: ContractRow,
+pub(super) struct ContractStateRow {
     notification_count: i64,
     failures: Option<JsonText>,
     failure_told_at: Option<Cell<Timestamp>>,
-    #[diesel(select_expression = SegmentsOfContract)]
-    segments: Option<JsonText>,
-    #[diesel(select_expression = CustomerOfContract)]
-    customer: Option<JsonText>,
+}
+
+/// The columns of [`Found`].
+type FoundColumns = (ColumnsOf<ContractRow>, ColumnsOf<ContractStateRow>, SegmentsOfContract, CustomerOfContract);
+
+impl Found {
+    /// Returns the columns, for contracts on these nodes.
+    pub(super) fn columns(nodes: &Nodes) -> FoundColumns {
+        let (segments, customer) = (SegmentsOfContract::on(nodes), CustomerOfContract::on(nodes));
+        (columns_of::<ContractRow>(), columns_of::<ContractStateRow>(), segments, customer)
+    }
 }
 
 /// A contract without its terms, with the identifier of the terms.
@@ -165,7 +179,8 @@ impl Found {
     pub(super) fn read(self) -> StoreResult<ContractHeader> {
         let contract_id = self.id()?;
         let row = Row::new("contracts", contract_id);
-        let Self { contract, notification_count, failures, failure_told_at, segments, customer } = self;
+        let Self { contract, state, segments, customer } = self;
+        let ContractStateRow { notification_count, failures, failure_told_at } = state;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
         let customer = customer.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?.read()?;
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
@@ -244,17 +259,17 @@ pub(super) fn read_contracts(found: Vec<Found>) -> StoreResult<Vec<Contract>> {
 
 /// An organization's contracts by reference, without their terms.
 macro_rules! outlines {
-    ($organization:expr, $on_nodes:expr) => {
+    ($organization:expr, $nodes:expr) => {
         contracts::table
             .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
             .order(contracts::contract_id)
-            .select((Outline::as_select(), CustomerColumn::<Text>::new("customer_ref", $on_nodes)))
+            .select((Outline::as_select(), CustomerColumn::<Text>::new("customer_ref", $nodes)))
     };
 }
 
 /// The stamps of an organization's contracts by reference: contract, customer, the stamps of both, and the catalog's.
 macro_rules! stamps {
-    ($organization:expr, $on_nodes:expr) => {
+    ($organization:expr, $nodes:expr) => {
         contracts::table
             .filter(contracts::organization_id.eq(Bound($organization.as_uuid())))
             .order(contracts::contract_id)
@@ -262,7 +277,7 @@ macro_rules! stamps {
                 contracts::contract_id,
                 contracts::customer_id,
                 contracts::stamp,
-                CustomerColumn::<Id>::new("stamp", $on_nodes),
+                CustomerColumn::<Id>::new("stamp", $nodes),
                 organizations::table
                     .filter(organizations::organization_id.eq(contracts::organization_id))
                     .select(organizations::catalog_stamp)
@@ -286,7 +301,7 @@ macro_rules! load_metering {
         for pairs in of_shards.iter().flat_map(|pairs| pairs.chunks(at_once)) {
             let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
             let is_spread = $tx.is_spread;
-            let on_nodes = || is_spread.then(|| customers().collect::<Vec<Uuid>>());
+            let nodes = $tx.nodes_of(customers());
             let walked = || pass_gate(customers(), $lock);
             let rows: Vec<$row> = if let [(customer_id, product)] = pairs {
                 let metering = contract_usage_products::table
@@ -297,7 +312,7 @@ macro_rules! load_metering {
                     $tx,
                     "contracts",
                     $lock,
-                    $query!($organization, on_nodes())
+                    $query!($organization, &nodes)
                         .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
                         .filter(contracts::contract_id.eq_any(metering))
                         .filter(walked())
@@ -313,7 +328,7 @@ macro_rules! load_metering {
                     $tx,
                     "contracts",
                     $lock,
-                    $query!($organization, on_nodes())
+                    $query!($organization, &nodes)
                         .filter(one_of_ids(contracts::customer_id, customers()))
                         .filter(contracts::contract_id.eq_any(metering))
                         .filter(walked())
@@ -524,7 +539,7 @@ impl Contracts for Transaction<'_> {
         page: PageRequest,
     ) -> StoreResult<Page<Contract>> {
         let (limit, offset) = limits(page);
-        let _named = name_customers(self.is_spread, [customer_id.as_uuid()]);
+        let nodes = self.nodes_of([customer_id.as_uuid()]);
         let (found, total): (Vec<Found>, i64) = with_conn!(self, "contracts", |conn| {
             let of_customer = || {
                 contracts::table
@@ -536,7 +551,7 @@ impl Contracts for Transaction<'_> {
                 .order((contracts::created_at, contracts::contract_id))
                 .limit(limit)
                 .offset(offset)
-                .select(Found::as_select())
+                .select(Found::columns(&nodes))
                 .load(conn)?;
             Ok((found, total))
         })?;
@@ -552,7 +567,7 @@ impl Contracts for Transaction<'_> {
         let BilledDays { first_day: Some(first_day), last_day: Some(last_day), .. } = BilledDays::of(contract) else {
             return Ok(Vec::new());
         };
-        let _named = name_customers(self.is_spread, [contract.customer_id.as_uuid()]);
+        let nodes = self.nodes_of([contract.customer_id.as_uuid()]);
         let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::customer_id.eq(Bound(contract.customer_id.as_uuid())))
             .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
@@ -562,7 +577,7 @@ impl Contracts for Transaction<'_> {
             .filter(contracts::last_day.eq(last_day))
             .order((contracts::created_at.desc(), contracts::contract_id.desc()))
             .limit(MAX_LIKE)
-            .select(Found::as_select())
+            .select(Found::columns(&nodes))
             .load(conn))?;
         read_contracts(found)
     }

@@ -18,8 +18,9 @@ use super::stored;
 use crate::in_list::{also_one_of_ids, one_of_ids};
 use crate::json::{Frozen, StoredDraft, StoredPayment, StoredPaymentRef};
 use crate::nested_rows::PartsOfDocument;
-use crate::row::{Cell, Row, to_json};
+use crate::row::{Cell, ColumnsOf, Row, columns_of, to_json};
 use crate::schema::{documents, issued_documents};
+use crate::shards::Nodes;
 use crate::sql_types::JsonText;
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
@@ -69,12 +70,9 @@ pub(super) struct DocumentRow {
 }
 
 /// A document with its products.
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = documents)]
+#[derive(Queryable)]
 pub(super) struct WithParts {
-    #[diesel(embed)]
     document: DocumentRow,
-    #[diesel(select_expression = PartsOfDocument)]
     parts: Option<JsonText>,
 }
 
@@ -84,6 +82,11 @@ type Issued = HashMap<Uuid, Frozen>;
 type Discarded = HashMap<Uuid, DraftContent>;
 
 impl WithParts {
+    /// Returns the columns, for documents on these nodes.
+    pub(super) fn columns(nodes: &Nodes) -> (ColumnsOf<DocumentRow>, PartsOfDocument) {
+        (columns_of::<DocumentRow>(), PartsOfDocument::on(nodes))
+    }
+
     pub(super) fn id(&self) -> StoreResult<Uuid> {
         self.document.id()
     }

@@ -15,9 +15,9 @@ use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
 use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
-use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
+use crate::shards::Nodes;
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
@@ -37,7 +37,7 @@ impl Documents for Transaction<'_> {
         let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
             .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
-            .select(WithParts::as_select())
+            .select(WithParts::columns(&Nodes::default()))
             .load(conn))?;
         Ok(self.with_content(rows)?.pop())
     }
@@ -67,7 +67,7 @@ impl Documents for Transaction<'_> {
         organization: OrganizationId,
         parents: &[(CustomerId, DocumentRef)],
     ) -> StoreResult<Vec<BookDocument>> {
-        let _named = name_customers(self.is_spread, parents.iter().map(|(customer, _)| customer.as_uuid()));
+        let nodes = self.nodes_of(parents.iter().map(|(customer, _)| customer.as_uuid()));
         let mut of_customer: BTreeMap<CustomerId, Vec<Uuid>> = BTreeMap::new();
         for (customer, parent) in parents {
             of_customer.entry(*customer).or_default().push(parent.as_uuid());
@@ -79,7 +79,7 @@ impl Documents for Transaction<'_> {
                 let of_one: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
                     .filter(documents::customer_id.eq(Bound(customer.as_uuid())))
                     .filter(one_of_ids(documents::parent_document_id, parents))
-                    .select((WithParts::as_select(), documents::organization_id))
+                    .select((WithParts::columns(&nodes), documents::organization_id))
                     .load(conn))?;
                 rows.extend(of_one);
             }
@@ -91,7 +91,7 @@ impl Documents for Transaction<'_> {
                     one_of_rows("documents.customer_id, documents.parent_document_id", parents.iter().map(of_parent))
                         .on_nodes(self.is_spread)
                 )
-                .select((WithParts::as_select(), documents::organization_id))
+                .select((WithParts::columns(&nodes), documents::organization_id))
                 .load(conn))?;
             rows.extend(of_all);
         }
@@ -123,11 +123,11 @@ impl Transaction<'_> {
         customers: &[CustomerId],
         refs: &[DocumentRef],
     ) -> StoreResult<Vec<WithParts>> {
-        let _named = name_customers(self.is_spread, customers.iter().map(|customer| customer.as_uuid()));
+        let nodes = self.nodes_of(customers.iter().map(|customer| customer.as_uuid()));
         let found: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, refs.iter().map(|document| document.as_uuid())))
             .filter(also_one_of_ids(documents::customer_id, customers.iter().map(|customer| customer.as_uuid())))
-            .select((WithParts::as_select(), documents::organization_id))
+            .select((WithParts::columns(&nodes), documents::organization_id))
             .load(conn))?;
         owned("documents", organization, found)
     }

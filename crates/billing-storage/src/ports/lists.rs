@@ -27,7 +27,6 @@ use super::owned;
 use super::update_lists::{CONTRACT, CUSTOMER, PositionColumn, push_metadata, push_updates};
 use super::{counted, limits};
 use crate::in_list::{also_one_of_ids, one_of_ids};
-use crate::on_nodes::name_customers;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, documents};
 use crate::sql_types::{Day, Id};
@@ -145,11 +144,11 @@ impl ListQueries for Transaction<'_> {
             keys.extend(found);
         }
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = keys.into_iter().unzip();
-        let _named = name_customers(self.is_spread, customers.iter().copied());
+        let nodes = self.nodes_of(customers.iter().copied());
         let rows: Vec<(WithParts, Cell<Uuid>)> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::document_id, ids.iter().copied()))
             .filter(also_one_of_ids(documents::customer_id, customers))
-            .select((WithParts::as_select(), documents::organization_id))
+            .select((WithParts::columns(&nodes), documents::organization_id))
             .load(conn))?;
         let found = self.with_content(owned("documents", organization, rows)?)?;
         Ok(in_order(&ids, found, |document| document.head.document_ref.as_uuid()))
@@ -295,12 +294,12 @@ impl ListQueries for Transaction<'_> {
         });
         of_page.sql(" LIMIT ").number(limit).sql(" OFFSET ").number(offset);
         let (ids, customers): (Vec<Uuid>, BTreeSet<Uuid>) = self.keys(of_page)?.into_iter().unzip();
-        let _named = name_customers(self.is_spread, customers.iter().copied());
+        let nodes = self.nodes_of(customers.iter().copied());
         // The first statement selected only contracts of the organization.
         let rows: Vec<FoundContract> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(one_of_ids(contracts::contract_id, ids.iter().copied()))
             .filter(also_one_of_ids(contracts::customer_id, customers))
-            .select(FoundContract::as_select())
+            .select(FoundContract::columns(&nodes))
             .load(conn))?;
         Ok(Page { items: in_order(&ids, read_contracts(rows)?, |contract| contract.contract_ref.as_uuid()), total })
     }

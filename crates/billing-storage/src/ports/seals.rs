@@ -19,6 +19,7 @@ use super::numbers::{CHAIN_START, CONTRACT_KIND};
 use crate::json::{Frozen, StoredConvertedTax};
 use crate::row::{Cell, Row};
 use crate::schema::{documents, issued_documents, number_series};
+use crate::shards::Nodes;
 use crate::sql_types::{Bound, JsonText};
 use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
@@ -93,7 +94,7 @@ impl Transaction<'_> {
             .filter(documents::issue_date.is_not_null())
             .filter(issued_documents::document_id.nullable().is_null())
             .order((documents::created_at, documents::document_id))
-            .select(WithParts::as_select())
+            .select(WithParts::columns(&Nodes::default()))
             .load(conn))?;
         Ok(rows.iter().map(|row| format!("{}: it was issued, but what it said is gone", row.number())).collect())
     }
@@ -140,7 +141,7 @@ impl Transaction<'_> {
             .limit(limit)
             .select((
                 SealRow::as_select(),
-                WithParts::as_select(),
+                WithParts::columns(&Nodes::default()),
                 (documents::issue_date, documents::due_date, documents::total_minor, documents::converted_tax),
             ))
             .load(conn))
