@@ -14,8 +14,8 @@ use diesel::sql_types::{BigInt, Bool, Integer, Text};
 use diesel::sqlite::SqliteConnection;
 use r2d2::{ManageConnection, PooledConnection};
 
-use crate::distribute::has_extension;
-use crate::shards::ShardRanges;
+use crate::nodes::distribute::has_extension;
+use crate::nodes::shards::ShardRanges;
 use crate::url::DatabaseUrl;
 
 /// The number of log pages at which a commit also runs a checkpoint: 64 MiB. This is a fallback for
@@ -60,7 +60,7 @@ impl From<diesel::result::Error> for ConnectError {
 pub(crate) struct Link<C> {
     pub(crate) connection: C,
     pub(crate) lost: bool,
-    /// The shards of a [distributed](crate::distribute) database.
+    /// The shards of a [distributed](crate::nodes::distribute) database.
     pub(crate) shards: Option<Arc<ShardRanges>>,
 }
 

@@ -22,15 +22,15 @@ use r2d2::ManageConnection;
 use thiserror::Error;
 
 use crate::checkpoint::{self, Checkpoints};
-use crate::cluster::{Cluster, Node, NodesOptions};
 use crate::connect::{
     Backend, ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings,
     connections, pool,
 };
 use crate::copy_check::quick_check;
 use crate::database_file::{DatabaseFile, beside, real_path};
-use crate::distribute::lacks;
 use crate::failure::{StatementError, unavailable};
+use crate::nodes::cluster::{Cluster, Node, NodesOptions};
+use crate::nodes::distribute::lacks;
 use crate::restore::RESTORING;
 use crate::schema_version::{check_postgres, check_sqlite};
 use crate::tx::{Connection, StoreCache, Transaction};

@@ -18,13 +18,11 @@
 
 mod backup;
 mod checkpoint;
-mod cluster;
 mod column_values;
 mod connect;
 mod copy_check;
 mod database;
 mod database_file;
-mod distribute;
 mod document_periods;
 mod events_query;
 mod failure;
@@ -37,6 +35,7 @@ mod log_watch;
 mod migrate;
 mod more_columns;
 mod nested_rows;
+mod nodes;
 mod ports;
 #[cfg(test)]
 mod query_plans;
@@ -44,7 +43,6 @@ mod restore;
 mod row;
 mod schema;
 mod schema_version;
-mod shards;
 mod sql_types;
 mod statement;
 mod terms_cache;
@@ -55,7 +53,7 @@ mod usage_key;
 mod written_rows;
 
 pub use database::{Database, DatabaseOptions, OpenError, require_whole};
-pub use distribute::Distribution;
+pub use nodes::distribute::Distribution;
+pub use nodes::shards::customer_hash;
 pub use restore::{RestoreError, restore_file};
-pub use shards::customer_hash;
 pub use url::{DatabaseUrl, DatabaseUrlError, NodeAddress, NodeAddressError};

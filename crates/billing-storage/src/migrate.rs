@@ -8,8 +8,8 @@ use diesel::sqlite::SqliteConnection;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 
 use crate::database::{Database, Pools, take};
-use crate::distribute::{self, Distribution};
 use crate::failure::{StatementError, unavailable};
+use crate::nodes::distribute::{self, Distribution};
 
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::column_values::Columns;
 use crate::hand_written::expression;
+use crate::nodes::shards::Nodes;
 use crate::schema::CustomerColumns;
-use crate::shards::Nodes;
 use crate::sql_types::{Id, Json};
 
 /// The text before and after a column that converts it to exact JSON, identical on both databases.

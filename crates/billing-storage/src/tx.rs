@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::failure::StatementError;
 use crate::held::HeldLocks;
+use crate::nodes::shards::ShardRanges;
 use crate::ports::SeriesKey;
-use crate::shards::ShardRanges;
 use crate::terms_cache::TermsCache;
 
 /// The connection of a transaction.
@@ -52,7 +52,7 @@ pub(crate) struct Transaction<'a> {
     pub(crate) reads_long: bool,
     /// The prefixes of the number series that the transaction has locked.
     pub(crate) prefixes: BTreeMap<SeriesKey, String>,
-    /// Whether customers may be [distributed](crate::distribute) over nodes. A locking statement then goes to one node.
+    /// Whether customers may be [distributed](crate::nodes::distribute) over nodes. A locking statement then goes to one node.
     pub(crate) is_spread: bool,
     /// The shards of a distributed database.
     shards: Option<Arc<ShardRanges>>,

@@ -23,9 +23,9 @@ use super::ledger::read_basis;
 use super::running_totals::{TotalRow, read_totals};
 use crate::in_list::{Value, also_one_of_ids, one_of_days, one_of_ids, one_of_numbers, one_of_rows};
 use crate::nested_rows::{ChargesOfContract, DocumentsOfTotal, SumsOfFamily, VersionBefore};
+use crate::nodes::shards::Nodes;
 use crate::row::{Cell, Row};
 use crate::schema::{contracts, document_parts, documents, usage_totals};
-use crate::shards::Nodes;
 use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_contract, with_conn};
 

@@ -15,9 +15,9 @@ use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
 use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
+use crate::nodes::shards::Nodes;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
-use crate::shards::Nodes;
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 

@@ -1,4 +1,4 @@
-//! The shards of a [distributed](crate::distribute) database. All rows of a customer are in one shard.
+//! The shards of a [distributed](crate::nodes::distribute) database. All rows of a customer are in one shard.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The nodes of a [distributed](crate::distribute) database, with a pool of connections to each. Work on a customer runs on the node
+//! The nodes of a [distributed](crate::nodes::distribute) database, with a pool of connections to each. Work on a customer runs on the node
 //! of the customer's shard, where its statements and its commit are local.
 
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use diesel::sql_types::{Array, Bool, Integer, Text};
 use uuid::Uuid;
 
 use crate::connect::{PgManager, PgPool, Pooled, check_settings, pool};
-use crate::distribute::lacks;
 use crate::failure::StatementError;
-use crate::shards::ShardRanges;
+use crate::nodes::distribute::lacks;
+use crate::nodes::shards::ShardRanges;
 use crate::sql_types::Id;
 use crate::url::{DatabaseUrl, NodeAddress};
 
