@@ -131,7 +131,7 @@ impl Call {
         turn: Option<Arc<InFlightGuard>>,
     ) -> Result<IngestResult<T>, Problem> {
         let Self { state, identity, context, .. } = self;
-        let reporter = match identity {
+        let requester = match identity {
             Identity::Known(principal) => Requester::Known(principal.clone()),
             Identity::Unchecked(unchecked) => Requester::Bearer(unchecked.claims.clone()),
         };
@@ -141,7 +141,7 @@ impl Call {
             // The receiver is dropped when the request was abandoned.
             drop(reply.send((principal, outcome)));
         });
-        let (principal, outcome) = submit(state, context, reporter, work(reply), replied).await?;
+        let (principal, outcome) = submit(state, context, requester, work(reply), replied).await?;
         if let Identity::Unchecked(unchecked) = identity {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
@@ -224,8 +224,8 @@ impl Call {
         // The receiver is dropped when the request was abandoned.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
-        let reporter = Requester::Known(self.principal()?.clone());
-        Ok(submit(&self.state, &self.context, reporter, work, replied).await??)
+        let requester = Requester::Known(self.principal()?.clone());
+        Ok(submit(&self.state, &self.context, requester, work, replied).await??)
     }
 }
 

@@ -23,11 +23,11 @@ pub(crate) type TransactionSize = (usize, usize);
 pub(crate) async fn submit<T>(
     state: &HttpState,
     facts: &RequestContext,
-    reporter: Requester,
+    requester: Requester,
     work: Work,
     replied: oneshot::Receiver<T>,
 ) -> Result<T, Problem> {
-    let waiting = QueuedRequest { reporter, until: facts.deadline.into_std(), work };
+    let waiting = QueuedRequest { requester, until: facts.deadline.into_std(), work };
     state.writer().submit(waiting).map_err(|_| Problem::overloaded())?;
     // The writer dropped the work: either its deadline passed, or the work panicked and the panic hook logged the cause.
     let is_late = || tokio::time::Instant::now() >= facts.deadline;

@@ -249,7 +249,7 @@ impl Writer<'_> {
         }
         facts.push(Entry::narrow(words.service_period, &self.figures.period(head.period)?));
         if let Some(supply) = self.paper.and_then(|paper| paper.supply) {
-            let [services, goods, both] = words.supplies;
+            let [services, goods, both] = words.id_generator;
             let shown = match supply {
                 SupplyCategory::Services => services,
                 SupplyCategory::Goods => goods,

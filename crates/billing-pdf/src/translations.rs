@@ -39,7 +39,7 @@ pub(crate) struct Translations {
     pub(crate) buyer_reference: &'static str,
     pub(crate) supply: &'static str,
     /// Services, goods, and both.
-    pub(crate) supplies: [&'static str; 3],
+    pub(crate) id_generator: [&'static str; 3],
     /// The text before the number of the corrected document.
     pub(crate) corrects: &'static str,
     pub(crate) seller: &'static str,

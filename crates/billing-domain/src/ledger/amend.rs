@@ -67,12 +67,12 @@ pub fn edit(
     catalog: &Catalog,
     backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     refuse_over(book, now)?;
     let amendment = with_situation(book, now, |situation| edited(&book.contract, edit, catalog, situation))?;
     book.require_apart(&amendment.contract, Some(&book.contract))?;
-    amend(book, amendment, backdated, now, supplies)
+    amend(book, amendment, backdated, now, id_generator)
 }
 
 /// Adds a quantity step to a line item.
@@ -84,11 +84,11 @@ pub fn change_quantity(
     change: &QuantityChange,
     backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     refuse_over(book, now)?;
     let amendment = with_situation(book, now, |situation| with_quantity(&book.contract, change, situation))?;
-    amend(book, amendment, backdated, now, supplies)
+    amend(book, amendment, backdated, now, id_generator)
 }
 
 /// Cancels the contract. If the last day is today or earlier, issues all open documents at once as final.
@@ -103,7 +103,7 @@ pub fn cancel(
     last_day: CancelAt,
     backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let is_retroactive = matches!(last_day, CancelAt::Day(_));
     match book.state(now) {
@@ -115,7 +115,7 @@ pub fn cancel(
         }
     }
     let amendment = with_situation(book, now, |situation| cancelled(&book.contract, last_day, now, situation))?;
-    amend(book, amendment, backdated, now, supplies)?;
+    amend(book, amendment, backdated, now, id_generator)?;
     let is_final = match last_day {
         CancelAt::PeriodEnd => false,
         CancelAt::Today => true,
@@ -125,7 +125,7 @@ pub fn cancel(
         }
     };
     if is_final {
-        issue::issue_all(book, now, supplies)?;
+        issue::issue_all(book, now, id_generator)?;
         issue::schedule_next_run(book, now)?;
         check::require_lawful(book)?;
     }
@@ -140,7 +140,7 @@ pub fn resume(
     book: &mut ContractBook,
     backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let is_cancelling = book.state(now) == ContractState::Cancelling;
     if !is_cancelling {
@@ -148,7 +148,7 @@ pub fn resume(
         return Err(Refusal::conflict("contract_over", detail));
     }
     let amendment = resumed(&book.contract);
-    amend(book, amendment, backdated, now, supplies)
+    amend(book, amendment, backdated, now, id_generator)
 }
 
 fn with_situation<T>(
@@ -181,7 +181,7 @@ fn amend(
     amendment: Amendment,
     backdated: BackdatingPolicy,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     if amendment.contract == *book.contract {
         return Ok(());
@@ -204,8 +204,8 @@ fn amend(
     let contract = Arc::clone(&book.contract);
     let plans = (&*before, &*contract);
     book.adapt_periods()?;
-    reconcile_drafts(book, plans, drafts, &housed, now, supplies)?;
-    reconcile_issued(book, plans, &amendment.since, now, supplies)?;
+    reconcile_drafts(book, plans, drafts, &housed, now, id_generator)?;
+    reconcile_issued(book, plans, &amendment.since, now, id_generator)?;
     let issued: Vec<DocumentRef> = book.entries()[entries_before..]
         .iter()
         .filter_map(|entry| match entry {
@@ -414,7 +414,7 @@ fn reconcile_drafts(
     drafts: Vec<(BookDocument, DraftContent)>,
     housed: &[LineItemId],
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     // Every draft must first leave the slots that it can't keep, so that no draft blocks another.
     for (draft, _) in &drafts {
@@ -436,7 +436,7 @@ fn reconcile_drafts(
             let period = contract.product(no).and_then(|product| product.period_from(start));
             let from = draft.head.document_ref;
             let Some(period) = period.filter(|_| book.has_events(from) && book.usage().iter().any(is_used)) else { continue };
-            let to = carrier_of(book, &period, now, supplies)?;
+            let to = carrier_of(book, &period, now, id_generator)?;
             book.move_events((no, start), &[from], to)?;
         }
     }
@@ -445,7 +445,7 @@ fn reconcile_drafts(
         let period = contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         let part = period.filter(|period| book.billing_document(period, charge.bill_with).is_none());
         if let Some(part) = part.map(|period| part_for(period, charge.bill_with)) {
-            book.document_in(part.place(), now, supplies)?;
+            book.document_in(part.place(), now, id_generator)?;
         }
     }
     for (draft, content) in drafts {
@@ -456,7 +456,7 @@ fn reconcile_drafts(
         }
         if book.has_dependents(&document) {
             // Other documents name the draft as their parent, so it is issued without lines of its own.
-            issue::issue_where_possible(book, &[document_ref], now, supplies)?.ok();
+            issue::issue_where_possible(book, &[document_ref], now, id_generator)?.ok();
         } else {
             book.put(Entry::Discarded { document_ref, content: Box::new(content), at: now })?;
         }
@@ -534,15 +534,15 @@ fn carrier_of(
     book: &mut ContractBook,
     period: &ProductPeriod<'_>,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     match book.billing_document(period, BillWith::Usage).cloned() {
         Some(carrier) if carrier.status.is_issued() => {
             let parent = book.parent_for(&carrier)?;
-            book.adjustment(parent, DocumentKind::Debit, (period.product_no, period.days()), now, supplies)
+            book.adjustment(parent, DocumentKind::Debit, (period.product_no, period.days()), now, id_generator)
         }
         Some(carrier) => Ok(carrier.head.document_ref),
-        None => book.document_in(part_for_usage(*period).place(), now, supplies),
+        None => book.document_in(part_for_usage(*period).place(), now, id_generator),
     }
 }
 
@@ -553,7 +553,7 @@ fn reconcile_issued(
     (before, contract): (&Contract, &Contract),
     since: &BTreeMap<ProductNo, NaiveDate>,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let mut differences = Vec::new();
     for (product_no, start) in affected_periods(book, before, contract, since) {
@@ -567,14 +567,14 @@ fn reconcile_issued(
     }
     // The credit and debit of one parent must be issued together.
     let mut of_parents: BTreeMap<Option<DocumentRef>, Vec<DocumentRef>> = BTreeMap::new();
-    for adjustment in book.adjust_terms(differences, now, supplies)? {
+    for adjustment in book.adjust_terms(differences, now, id_generator)? {
         let head = &book.require_document(adjustment)?.head;
         if issue::waits_for_its_period(book, head, now)?.is_none() {
             of_parents.entry(head.parent).or_default().push(adjustment);
         }
     }
     for adjustments in of_parents.into_values() {
-        issue::issue_where_possible(book, &adjustments, now, supplies)?.ok();
+        issue::issue_where_possible(book, &adjustments, now, id_generator)?.ok();
     }
     Ok(())
 }

@@ -42,11 +42,11 @@ pub fn record(
     book: &mut ContractBook,
     new: NewCharge,
     occasion: ChargeContext,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     let period = product_for(&book.contract, new.product_pricing_ref.as_ref(), new.date)?;
     let charge = Charge {
-        charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(supplies.next_id())),
+        charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(id_generator.next_id())),
         customer_id: book.contract.customer_id,
         contract_ref: book.contract.contract_ref,
         product_no: period.product_no,
@@ -67,7 +67,7 @@ pub fn record(
         revised_by: occasion.by,
         deleted: false,
     };
-    post_revision(book, None, charge, occasion, supplies)
+    post_revision(book, None, charge, occasion, id_generator)
 }
 
 /// Changes a charge and returns it. An edit without changes creates no revision.
@@ -80,7 +80,7 @@ pub fn change(
     present: &Charge,
     edit: &ChargeEdit,
     occasion: ChargeContext,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     let changed = edit.applied_to(present);
     if changed == *present {
@@ -97,7 +97,7 @@ pub fn change(
         );
         return Err(Refusal::conflict("charge_already_recorded", detail));
     }
-    post_revision(book, Some(present), changed, occasion, supplies)
+    post_revision(book, Some(present), changed, occasion, id_generator)
 }
 
 /// Deletes a charge. Deleted charges aren't billed.
@@ -109,9 +109,9 @@ pub fn delete(
     book: &mut ContractBook,
     present: &Charge,
     occasion: ChargeContext,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
-    post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, supplies)
+    post_revision(book, Some(present), Charge { deleted: true, ..present.clone() }, occasion, id_generator)
 }
 
 /// Returns the amount that counts for a charge: nothing if the charge is deleted, and for a charge below zero at most what its
@@ -159,7 +159,7 @@ fn post_revision(
     before: Option<&Charge>,
     after: Charge,
     occasion: ChargeContext,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
     book.require_whole()?;
     book.set_as_of(occasion.now);
@@ -187,16 +187,16 @@ fn post_revision(
     }
     let mut corrected = Vec::new();
     if let Some(old) = old.filter(|_| old != new) {
-        corrected.extend(reconcile_period(book, &charge, &old, ChargeEffect::Removed, occasion.now, supplies)?);
+        corrected.extend(reconcile_period(book, &charge, &old, ChargeEffect::Removed, occasion.now, id_generator)?);
     }
     if let Some(new) = new {
         let presence = if old == Some(new) { ChargeEffect::Unchanged } else { ChargeEffect::Added };
-        corrected.extend(reconcile_period(book, &charge, &new, presence, occasion.now, supplies)?);
+        corrected.extend(reconcile_period(book, &charge, &new, presence, occasion.now, id_generator)?);
     }
     record_changed_drafts(book, &periods, charge.bill_with, &corrected)?;
     for adjustment in corrected.into_iter().filter(|_| occasion.issue) {
         if book.require_document(adjustment)?.status == LifecycleStatus::Draft {
-            issue::issue_where_possible(book, &[adjustment], occasion.now, supplies)?.ok();
+            issue::issue_where_possible(book, &[adjustment], occasion.now, id_generator)?.ok();
         }
     }
     issue::schedule_next_run(book, occasion.now)?;
@@ -242,12 +242,12 @@ fn reconcile_period(
     period: &ProductPeriod<'_>,
     presence: ChargeEffect,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Vec<DocumentRef>, Refusal> {
     let home = book.billing_document(period, charge.bill_with).cloned();
     let is_new = presence == ChargeEffect::Added;
     if home.is_none() && presence != ChargeEffect::Removed {
-        book.document_in(part_for(*period, charge.bill_with).place(), now, supplies)?;
+        book.document_in(part_for(*period, charge.bill_with).place(), now, id_generator)?;
     }
     let mut differences = differences_of_period(book, period)?;
     let issued = home.filter(|home| home.status.is_issued());
@@ -266,7 +266,7 @@ fn reconcile_period(
     }
     let onto = open_adjustment_with(book, charge, period).map(|open| open.head.document_ref);
     let parent = issued.map(|home| book.parent_for(&home)).transpose()?;
-    book.adjust((period.product_no, period.days()), differences, (onto, parent), now, supplies)
+    book.adjust((period.product_no, period.days()), differences, (onto, parent), now, id_generator)
 }
 
 /// Returns the open adjustment that carries the charge's latest change.

@@ -85,7 +85,7 @@ pub fn issue_due(
     book: &mut ContractBook,
     now: Timestamp,
     most: usize,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<IssueReport, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
@@ -93,7 +93,7 @@ pub fn issue_due(
     loop {
         let done = run.outcomes.len();
         run.failed.clear();
-        issue_once(book, now, most, &mut run, supplies)?;
+        issue_once(book, now, most, &mut run, id_generator)?;
         // A document issued or discarded in this pass may unblock one that failed, or have opened its parent.
         let is_done = run.failed.is_empty() && !has_due_draft(book, now)?;
         if is_done || run.is_cut_short || run.outcomes.len() == done {
@@ -169,7 +169,7 @@ fn issue_once(
     now: Timestamp,
     most: usize,
     run: &mut IssueReport,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let mut last = None;
     let mut failed: BTreeSet<BillingSlot> = BTreeSet::new();
@@ -185,7 +185,7 @@ fn issue_once(
         match document {
             DueDocument::Regular(place) => {
                 let places = shared_places(book, place)?;
-                match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, supplies))? {
+                match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, id_generator))? {
                     Ok(outcome) => run.outcomes.extend(outcome),
                     Err(refusal) => {
                         let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
@@ -202,7 +202,7 @@ fn issue_once(
                     continue;
                 }
                 let counterpart = due_counterpart_of(book, draft, now)?;
-                issue_other(book, document_ref, counterpart, now, run, supplies)?;
+                issue_other(book, document_ref, counterpart, now, run, id_generator)?;
             }
         }
     }
@@ -218,7 +218,7 @@ pub(super) fn issue_where_possible(
     book: &mut ContractBook,
     together: &[DocumentRef],
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Result<Vec<IssueOutcome>, Refusal>, Refusal> {
     let lacks = may_lack_any(book, together)?;
     where_possible(book, lacks, |book| {
@@ -226,7 +226,7 @@ pub(super) fn issue_where_possible(
         for document_ref in together {
             // An earlier document of the list may have replaced this one.
             if book.require_document(*document_ref)?.status == LifecycleStatus::Draft {
-                outcomes.push(issue(book, *document_ref, now, supplies)?);
+                outcomes.push(issue(book, *document_ref, now, id_generator)?);
             }
         }
         Ok(outcomes)
@@ -290,19 +290,19 @@ fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingS
 ///
 /// # Errors
 /// Returns the errors of [`issue_due`].
-pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, supplies: &mut impl IdGenerator) -> Result<(), Refusal> {
+pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, id_generator: &mut impl IdGenerator) -> Result<(), Refusal> {
     for (_, document) in documents_in_order(book, None)? {
         match document {
             DueDocument::Regular(place) => {
                 let may_lack = place_may_lack(book, place)?;
-                where_possible(book, may_lack, |book| issue_place(book, place, now, supplies))?.ok();
+                where_possible(book, may_lack, |book| issue_place(book, place, now, id_generator))?.ok();
             }
-            DueDocument::Other(document_ref) => issue_open(book, document_ref, now, supplies)?,
+            DueDocument::Other(document_ref) => issue_open(book, document_ref, now, id_generator)?,
         }
     }
     // Drafts without a slot.
     for document_ref in drafts(book) {
-        issue_open(book, document_ref, now, supplies)?;
+        issue_open(book, document_ref, now, id_generator)?;
     }
     Ok(())
 }
@@ -312,10 +312,10 @@ fn issue_open(
     book: &mut ContractBook,
     document_ref: DocumentRef,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     if book.require_document(document_ref)?.status == LifecycleStatus::Draft {
-        issue_where_possible(book, &[document_ref], now, supplies)?.ok();
+        issue_where_possible(book, &[document_ref], now, id_generator)?.ok();
     }
     Ok(())
 }
@@ -331,7 +331,7 @@ fn issue_place(
     book: &mut ContractBook,
     place: BillingSlot,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Option<IssueOutcome>, Refusal> {
     let document_ref = match book.document_in_slot(place) {
         Some(document) if document.status == LifecycleStatus::Draft => document.head.document_ref,
@@ -342,10 +342,10 @@ fn issue_place(
             if !has_to_open(book, &contract, &part)? {
                 return Ok(None);
             }
-            book.document_in(place, now, supplies)?
+            book.document_in(place, now, id_generator)?
         }
     };
-    issue(book, document_ref, now, supplies).map(Some)
+    issue(book, document_ref, now, id_generator).map(Some)
 }
 
 /// Returns whether a slot without a document has an amount or charge to bill, or events of a void document to take over.
@@ -381,7 +381,7 @@ pub fn issue(
     book: &mut ContractBook,
     document_ref: DocumentRef,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<IssueOutcome, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
@@ -405,9 +405,11 @@ pub fn issue(
     let is_child = document.head.purpose == Purpose::Usage;
     let wrong_sign = total.minor() < 0;
     let issued = match document.head.kind {
-        DocumentKind::Invoice if wrong_sign && !is_child => split_off_credit(book, &document, &explained.content, now, supplies)?,
+        DocumentKind::Invoice if wrong_sign && !is_child => {
+            split_off_credit(book, &document, &explained.content, now, id_generator)?
+        }
         DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit if wrong_sign => {
-            vec![flip_kind(book, &document, &explained.content, now, supplies)?]
+            vec![flip_kind(book, &document, &explained.content, now, id_generator)?]
         }
         DocumentKind::Invoice | DocumentKind::Credit | DocumentKind::Debit => {
             freeze_as(book, document_ref, explained, now)?;

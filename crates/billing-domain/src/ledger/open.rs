@@ -44,7 +44,7 @@ impl ContractBook {
         &mut self,
         place: BillingSlot,
         now: Timestamp,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
         if let Some(there) = self.document_in_slot(place) {
             return Ok(there.head.document_ref);
@@ -64,7 +64,7 @@ impl ContractBook {
         }
         let parent = match place.slot {
             SlotKind::Period | SlotKind::Closing => None,
-            SlotKind::UsageDebit => Some(self.document_in(BillingSlot { slot: SlotKind::Period, ..place }, now, supplies)?),
+            SlotKind::UsageDebit => Some(self.document_in(BillingSlot { slot: SlotKind::Period, ..place }, now, id_generator)?),
         };
         let parts = self.parts_to_consolidate(&contract, &part, net_terms, &payment)?;
         let head = self.open(
@@ -82,7 +82,7 @@ impl ContractBook {
                 replaces: self.last_void(place),
             },
             now,
-            supplies,
+            id_generator,
         )?;
         for part in &parts {
             self.take_over(part, head)?;
@@ -123,10 +123,10 @@ impl ContractBook {
         &mut self,
         new: NewDocument,
         now: Timestamp,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
         self.require_whole()?;
-        let document_ref = DocumentRef::from_uuid(supplies.next_id());
+        let document_ref = DocumentRef::from_uuid(id_generator.next_id());
         let family = match new.parent {
             Some(parent) => self.require_document(parent)?.family,
             None => document_ref,

@@ -81,7 +81,7 @@ pub fn post_usage(
     usage_product_ref: &UsageProductRef,
     events: &[CountedEvent],
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
@@ -100,9 +100,9 @@ pub fn post_usage(
     let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
     let document_ref = match carrier {
-        _ if is_due_upon_usage => issue_usage_document(book, &change, carrier.as_ref(), supplies)?,
-        Some(carrier) if carrier.status.is_issued() => post_adjustment(book, &change, None, &carrier, supplies)?,
-        carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
+        _ if is_due_upon_usage => issue_usage_document(book, &change, carrier.as_ref(), id_generator)?,
+        Some(carrier) if carrier.status.is_issued() => post_adjustment(book, &change, None, &carrier, id_generator)?,
+        carrier => on_draft(book, &change, carrier.as_ref(), id_generator)?,
     };
     note_document(book, change, document_ref)
 }
@@ -120,7 +120,7 @@ pub fn post_usage_change(
     after: Option<CountedEvent>,
     standing: DocumentRef,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
@@ -153,14 +153,14 @@ pub fn post_usage_change(
             // If the event's regular draft no longer bills the usage, the correction belongs to the document that does.
             let corrected = if standing.status == LifecycleStatus::Draft && is_of_period { &carrier } else { &standing };
             let onto = (standing.status == LifecycleStatus::Draft && !is_of_period).then_some(&standing);
-            post_adjustment(book, &change, onto, corrected, supplies)?
+            post_adjustment(book, &change, onto, corrected, id_generator)?
         }
         _ if has_own_document => {
             let onto = (standing.status == LifecycleStatus::Draft).then_some(&standing);
-            post_adjustment(book, &change, onto, &standing, supplies)?
+            post_adjustment(book, &change, onto, &standing, id_generator)?
         }
         // The usage isn't billed, or a draft bills it. The draft bills everything that other documents don't.
-        carrier => on_draft(book, &change, carrier.as_ref(), supplies)?,
+        carrier => on_draft(book, &change, carrier.as_ref(), id_generator)?,
     };
     let document_ref = note_document(book, change, document_ref)?;
     // The child couldn't be issued because its legal particulars were incomplete, and its event is now deleted (billing rules
@@ -194,15 +194,15 @@ fn on_draft(
     book: &mut ContractBook,
     change: &TotalChange<'_>,
     carrier: Option<&BookDocument>,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     let document_ref = match carrier {
         Some(carrier) => carrier.head.document_ref,
-        None => book.document_in(part_for_usage(change.period).place(), change.now, supplies)?,
+        None => book.document_in(part_for_usage(change.period).place(), change.now, id_generator)?,
     };
     if book.extent() == Extent::Whole {
         let differences = differences_of_period(book, &change.period)?;
-        book.adjust((change.period.product_no, change.period.days()), differences, (None, None), change.now, supplies)?;
+        book.adjust((change.period.product_no, change.period.days()), differences, (None, None), change.now, id_generator)?;
     }
     Ok(document_ref)
 }
@@ -223,7 +223,7 @@ fn post_adjustment(
     change: &TotalChange<'_>,
     onto: Option<&BookDocument>,
     corrected: &BookDocument,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     let of_period = (change.period.product_no, change.period.days());
@@ -231,13 +231,13 @@ fn post_adjustment(
     let family = corrected.family;
     let differences = differences_of_change(book, change, family, false)?;
     let onto = onto.map(|onto| onto.head.document_ref);
-    let adjusted = book.adjust(of_period, differences, (onto, Some(parent)), change.now, supplies)?;
+    let adjusted = book.adjust(of_period, differences, (onto, Some(parent)), change.now, id_generator)?;
     let in_family = |document_ref: &DocumentRef| book.document(*document_ref).is_some_and(|it| it.family == family);
     match onto.or(adjusted.into_iter().find(in_family)) {
         Some(document_ref) => Ok(document_ref),
         // An event needs a document even if it changes no amount.
         None => {
-            let document_ref = book.adjustment(parent, DocumentKind::Debit, of_period, change.now, supplies)?;
+            let document_ref = book.adjustment(parent, DocumentKind::Debit, of_period, change.now, id_generator)?;
             book.collect(document_ref, of_period, Vec::new())?;
             Ok(document_ref)
         }
@@ -293,10 +293,10 @@ fn issue_usage_document(
     book: &mut ContractBook,
     change: &TotalChange<'_>,
     carrier: Option<&BookDocument>,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
-    let parent = book.document_in(invoice_of(&change.period).place(), change.now, supplies)?;
+    let parent = book.document_in(invoice_of(&change.period).place(), change.now, id_generator)?;
     let (head, family) = (book.require_document(parent)?.head.clone(), book.require_document(parent)?.family);
     let differences = differences_of_change(book, change, family, true)?;
     let (own, others): (Vec<Difference>, Vec<Difference>) =
@@ -305,11 +305,11 @@ fn issue_usage_document(
     let of_period = (change.period.product_no, change.period.days());
     if no_amount(&own) {
         return match carrier {
-            Some(carrier) if carrier.status.is_issued() => post_adjustment(book, change, None, carrier, supplies),
-            carrier => on_draft(book, change, carrier, supplies),
+            Some(carrier) if carrier.status.is_issued() => post_adjustment(book, change, None, carrier, id_generator),
+            carrier => on_draft(book, change, carrier, id_generator),
         };
     }
-    book.adjust(of_period, others, (None, None), change.now, supplies)?;
+    book.adjust(of_period, others, (None, None), change.now, id_generator)?;
     let kind = match kind_of(Money::sum(head.currency, own.iter().map(|line| line.amount))?) {
         DocumentKind::Credit => DocumentKind::Credit,
         DocumentKind::Debit | DocumentKind::Invoice => DocumentKind::Invoice,
@@ -330,10 +330,10 @@ fn issue_usage_document(
             replaces: None,
         },
         change.now,
-        supplies,
+        id_generator,
     )?;
     book.put(Entry::Lines { document_ref: child, lines: merge(Vec::new(), lines)? })?;
     // Incomplete legal particulars don't reject the event. The child stays a draft until a run can issue it (billing rules 2).
-    issue::issue_where_possible(book, &[child], change.now, supplies)?.ok();
+    issue::issue_where_possible(book, &[child], change.now, id_generator)?.ok();
     Ok(child)
 }

@@ -320,7 +320,7 @@ impl ReceivablesAccount {
         facts: &NewPayment,
         takes_more: bool,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
         let document = self.require_payable_document(document_ref)?;
         let opened = moment.zone.service_date(document.head.created_at);
@@ -333,7 +333,7 @@ impl ReceivablesAccount {
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
         let paid_date = date_within("paid_date", facts.paid_date, opened, moment)?;
-        let payment_ref = PaymentRef::from_uuid(supplies.next_id());
+        let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
         let payment = Payment {
             payment_ref,
             kind: PaymentKind::Payment,
@@ -353,8 +353,8 @@ impl ReceivablesAccount {
         self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
         self.payments.insert(payment_ref, payment);
         let source = ApplicationSource::Payment(payment_ref);
-        self.apply_most(source, document_ref, paid_date, moment, supplies)?;
-        self.allocate_to_open_documents(source, moment, supplies)?;
+        self.apply_most(source, document_ref, paid_date, moment, id_generator)?;
+        self.allocate_to_open_documents(source, moment, id_generator)?;
         Ok(payment_ref)
     }
 
@@ -370,7 +370,7 @@ impl ReceivablesAccount {
         date: Option<NaiveDate>,
         reason: Option<OneLine>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let payment = self.known_payment(payment_ref)?.clone();
         if payment.reversal.is_some() {
@@ -386,7 +386,7 @@ impl ReceivablesAccount {
                     let detail = "part of this payment was refunded: reverse the refund first";
                     return Err(Refusal::conflict("payment_refunded", detail));
                 }
-                reopened = self.reverse_applications_of(source, date, moment, supplies)?;
+                reopened = self.reverse_applications_of(source, date, moment, id_generator)?;
                 self.unapplied = self.unapplied.checked_sub(payment.amount)?;
             }
             PaymentKind::Refund(source) => self.add_used_amount(source, -payment.amount.minor())?,
@@ -395,8 +395,8 @@ impl ReceivablesAccount {
         self.known_payment_mut(payment_ref)?.reversal = Some(reversal);
         self.used.insert(payment_ref);
         match payment.kind {
-            PaymentKind::Payment => self.allocate_balance_to_all(reopened, moment, supplies),
-            PaymentKind::Refund(source) => self.allocate_to_open_documents(source, moment, supplies),
+            PaymentKind::Payment => self.allocate_balance_to_all(reopened, moment, id_generator),
+            PaymentKind::Refund(source) => self.allocate_to_open_documents(source, moment, id_generator),
         }
     }
 
@@ -410,13 +410,13 @@ impl ReceivablesAccount {
         source: ApplicationSource,
         facts: &NewPayment,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
         let (document_ref, earliest) = self.source_of(source, moment)?;
         let amount = self.amount_of(&facts.amount)?;
         self.require_unapplied(source, amount)?;
         let paid_date = date_within("paid_date", facts.paid_date, earliest, moment)?;
-        let payment_ref = PaymentRef::from_uuid(supplies.next_id());
+        let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
         let refund = Payment {
             payment_ref,
             kind: PaymentKind::Refund(source),
@@ -450,7 +450,7 @@ impl ReceivablesAccount {
         document_ref: DocumentRef,
         amount: &str,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         self.source_of(source, moment)?;
         self.require_payable_document(document_ref)?;
@@ -461,7 +461,7 @@ impl ReceivablesAccount {
             let detail = format!("must be at most the amount due of the document, {due}");
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
-        self.put_application(source, document_ref, amount, moment.today(), moment, supplies)
+        self.put_application(source, document_ref, amount, moment.today(), moment, id_generator)
     }
 
     /// Reverses an application. Its amount stays unapplied until the next document is issued or it is applied by hand.
@@ -472,9 +472,9 @@ impl ReceivablesAccount {
         &mut self,
         application_ref: ApplicationRef,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        self.reverse_application(application_ref, moment.today(), moment, supplies)
+        self.reverse_application(application_ref, moment.today(), moment, id_generator)
     }
 
     /// Writes off the amount due of a document.
@@ -486,7 +486,7 @@ impl ReceivablesAccount {
         document_ref: DocumentRef,
         reason: Option<OneLine>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.require_payable_document(document_ref)?;
         if document.status == LifecycleStatus::Uncollectible {
@@ -499,7 +499,7 @@ impl ReceivablesAccount {
         self.settled.insert(document_ref);
         let amount = self.known(document_ref)?.owed()?.written_off;
         let on = self.today_after_issue(document_ref, moment)?;
-        self.put_write_off(document_ref, amount, on, reason, moment, supplies);
+        self.put_write_off(document_ref, amount, on, reason, moment, id_generator);
         Ok(())
     }
 
@@ -518,7 +518,7 @@ impl ReceivablesAccount {
         document_ref: DocumentRef,
         reason: Option<OneLine>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?;
         if document.status != LifecycleStatus::Uncollectible {
@@ -528,8 +528,8 @@ impl ReceivablesAccount {
         self.known_mut(document_ref)?.status = LifecycleStatus::Issued;
         self.settled.insert(document_ref);
         let on = self.today_after_issue(document_ref, moment)?;
-        self.put_write_off(document_ref, amount, on, reason, moment, supplies);
-        self.allocate_balance(document_ref, moment, supplies)
+        self.put_write_off(document_ref, amount, on, reason, moment, id_generator);
+        self.allocate_balance(document_ref, moment, id_generator)
     }
 
     /// Reverses all applications of a source, latest first, and returns the documents they settled.
@@ -538,13 +538,13 @@ impl ReceivablesAccount {
         source: ApplicationSource,
         date: NaiveDate,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         let taken: Vec<(ApplicationRef, DocumentRef)> =
             from_it.rev().map(|application| (application.application_ref, application.to)).collect();
         for (application_ref, _) in &taken {
-            self.reverse_application(*application_ref, date, moment, supplies)?;
+            self.reverse_application(*application_ref, date, moment, id_generator)?;
         }
         Ok(taken.into_iter().map(|(_, document_ref)| document_ref).collect())
     }

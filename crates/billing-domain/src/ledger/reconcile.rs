@@ -458,7 +458,7 @@ impl ContractBook {
         differences: Vec<Difference>,
         (onto, parent): (Option<DocumentRef>, Option<DocumentRef>),
         now: Timestamp,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let mut families: BTreeMap<DocumentRef, Vec<LedgerLine>> = BTreeMap::new();
         for Difference { family, line, .. } in differences {
@@ -475,7 +475,7 @@ impl ContractBook {
                     let parent = parent.filter(|(of, _)| *of == family).map_or(family, |(_, parent)| parent);
                     let currency = self.require_document(parent)?.head.currency;
                     let kind = kind_of(Money::sum(currency, lines.iter().map(|line| line.amount))?);
-                    self.adjustment(parent, kind, period, now, supplies)?
+                    self.adjustment(parent, kind, period, now, id_generator)?
                 }
             };
             let is_credit = self.require_document(document_ref)?.head.kind == DocumentKind::Credit;
@@ -493,7 +493,7 @@ impl ContractBook {
         &mut self,
         differences: Vec<Difference>,
         now: Timestamp,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let mut families: BTreeMap<DocumentRef, BTreeMap<(ProductNo, DiscountAndTax), Vec<LedgerLine>>> = BTreeMap::new();
         for Difference { family, line, .. } in differences.into_iter().filter(|difference| difference.line.amount.minor() != 0) {
@@ -513,7 +513,7 @@ impl ContractBook {
             for (kind, lines) in [(DocumentKind::Credit, down), (DocumentKind::Debit, up)] {
                 let Some(days) = reach(&lines) else { continue };
                 let period = (lines[0].key.product_no, days);
-                let adjustment = self.adjustment(family, kind, period, now, supplies)?;
+                let adjustment = self.adjustment(family, kind, period, now, id_generator)?;
                 self.collect(adjustment, period, lines)?;
                 adjusted.push(adjustment);
             }
@@ -528,7 +528,7 @@ impl ContractBook {
         kind: DocumentKind,
         (product_no, period): (ProductNo, Period),
         now: Timestamp,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
         if let Some(open) = self.open_adjustment(parent, kind) {
             return Ok(open.head.document_ref);
@@ -547,7 +547,7 @@ impl ContractBook {
             parent: Some(parent),
             replaces: None,
         };
-        self.open(new, now, supplies)
+        self.open(new, now, id_generator)
     }
 
     fn is_partial(&self, product_no: ProductNo, days: Period) -> bool {

@@ -45,11 +45,11 @@ impl Life {
 
     fn decide<T>(&mut self, decide: impl FnOnce(&mut ContractBook, &mut dyn FnMut() -> Uuid) -> T) -> T {
         let ids = &mut self.ids;
-        let mut supplies = || {
+        let mut id_generator = || {
             *ids += 1;
             Uuid::from_u128(*ids)
         };
-        let decided = decide(&mut self.book, &mut supplies);
+        let decided = decide(&mut self.book, &mut id_generator);
         let found = check::check(&self.book).expect("a book that can be read");
         assert!(found.is_empty(), "{found:?}");
         decided

@@ -196,9 +196,13 @@ fn a_settlement_is_told_once_and_only_if_the_outstanding_amounts_changed() {
     let scene = Scene::new();
     let document_ref = scene.document.head.document_ref;
     let mut account = scene.account();
-    let mut supplies = ids();
+    let mut id_generator = ids();
     account
-        .issue(vec![Issuance { document: scene.issued(500, 2), takes_back: Default::default() }], &moment(&scene), &mut supplies)
+        .issue(
+            vec![Issuance { document: scene.issued(500, 2), takes_back: Default::default() }],
+            &moment(&scene),
+            &mut id_generator,
+        )
         .expect("an invoice");
     let entries = account.take_entries().expect("small amounts");
     assert_eq!(notify::of_account(&account, &entries, now()).expect("facts"), (Vec::new(), Vec::new()), "nothing settles it");
@@ -210,7 +214,7 @@ fn a_settlement_is_told_once_and_only_if_the_outstanding_amounts_changed() {
             method: None,
             metadata: Metadata::default(),
         };
-        account.record_payment(document_ref, &facts, false, &moment(&scene), &mut supplies).expect("a payment")
+        account.record_payment(document_ref, &facts, false, &moment(&scene), &mut id_generator).expect("a payment")
     };
     let told = |account: &mut ReceivablesAccount| {
         let entries = account.take_entries().expect("small amounts");

@@ -111,8 +111,8 @@ async fn a_character_without_a_font_is_a_box_except_for_a_strict_entity() {
         let reply = server.get(&format!("/api/documents/{unknown}/pdf"), ("authorization", &bearer)).await;
         assert_eq!(reply.problem(), (404, "document_not_found".to_owned()));
     }
-    let reporter = server.bearer(&["usage:write"]).await;
-    let reply = server.get(&path, ("authorization", &reporter)).await;
+    let requester = server.bearer(&["usage:write"]).await;
+    let reply = server.get(&path, ("authorization", &requester)).await;
     assert_eq!(reply.problem(), (403, "insufficient_scope".to_owned()));
 }
 

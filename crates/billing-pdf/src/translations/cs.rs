@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Číslo objednávky",
     buyer_reference: "Vaše reference",
     supply: "Druh plnění",
-    supplies: ["Poskytnutí služeb", "Dodání zboží", "Dodání zboží a poskytnutí služeb"],
+    id_generator: ["Poskytnutí služeb", "Dodání zboží", "Dodání zboží a poskytnutí služeb"],
     corrects: "Vztahuje se k",
     seller: "Dodavatel",
     customer: "Odběratel",

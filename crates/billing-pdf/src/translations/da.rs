@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Indkøbsordre",
     buyer_reference: "Deres reference",
     supply: "Leverancens art",
-    supplies: ["Tjenesteydelser", "Varer", "Varer og tjenesteydelser"],
+    id_generator: ["Tjenesteydelser", "Varer", "Varer og tjenesteydelser"],
     corrects: "Vedrører",
     seller: "Sælger",
     customer: "Kunde",

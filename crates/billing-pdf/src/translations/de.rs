@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Bestellnummer",
     buyer_reference: "Ihre Referenz",
     supply: "Art der Leistung",
-    supplies: ["Dienstleistungen", "Lieferung von Gegenständen", "Gegenstände und Dienstleistungen"],
+    id_generator: ["Dienstleistungen", "Lieferung von Gegenständen", "Gegenstände und Dienstleistungen"],
     corrects: "Bezug",
     seller: "Rechnungssteller",
     customer: "Rechnungsempfänger",

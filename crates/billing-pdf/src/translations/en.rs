@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "PO number",
     buyer_reference: "Your reference",
     supply: "Type of supply",
-    supplies: ["Services", "Goods", "Goods and services"],
+    id_generator: ["Services", "Goods", "Goods and services"],
     corrects: "Refers to",
     seller: "From",
     customer: "Billed to",

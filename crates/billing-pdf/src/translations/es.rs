@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "N.º de pedido",
     buyer_reference: "Su referencia",
     supply: "Tipo de operación",
-    supplies: ["Prestación de servicios", "Entrega de bienes", "Entrega de bienes y prestación de servicios"],
+    id_generator: ["Prestación de servicios", "Entrega de bienes", "Entrega de bienes y prestación de servicios"],
     corrects: "Referencia a",
     seller: "Emisor",
     customer: "Cliente",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Tilausnumero",
     buyer_reference: "Viitteenne",
     supply: "Suorituksen laji",
-    supplies: ["Palvelut", "Tavarat", "Tavarat ja palvelut"],
+    id_generator: ["Palvelut", "Tavarat", "Tavarat ja palvelut"],
     corrects: "Koskee",
     seller: "Myyjä",
     customer: "Ostaja",

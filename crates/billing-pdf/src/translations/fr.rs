@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "N° de commande",
     buyer_reference: "Votre référence",
     supply: "Catégorie d’opération",
-    supplies: ["Prestation de services", "Livraison de biens", "Livraison de biens et prestation de services"],
+    id_generator: ["Prestation de services", "Livraison de biens", "Livraison de biens et prestation de services"],
     corrects: "Se rapporte à",
     seller: "Émetteur",
     customer: "Client",

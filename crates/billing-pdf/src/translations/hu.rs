@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Rendelésszám",
     buyer_reference: "Az Ön hivatkozása",
     supply: "Az ügylet jellege",
-    supplies: ["Szolgáltatásnyújtás", "Termékértékesítés", "Termékértékesítés és szolgáltatásnyújtás"],
+    id_generator: ["Szolgáltatásnyújtás", "Termékértékesítés", "Termékértékesítés és szolgáltatásnyújtás"],
     corrects: "Hivatkozás",
     seller: "Eladó",
     customer: "Vevő",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "N. ordine",
     buyer_reference: "Vostro riferimento",
     supply: "Tipo di operazione",
-    supplies: ["Prestazione di servizi", "Cessione di beni", "Cessione di beni e prestazione di servizi"],
+    id_generator: ["Prestazione di servizi", "Cessione di beni", "Cessione di beni e prestazione di servizi"],
     corrects: "Riferimento a",
     seller: "Emittente",
     customer: "Cliente",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "注文番号",
     buyer_reference: "貴社参照番号",
     supply: "取引の種類",
-    supplies: ["役務の提供", "物品の販売", "物品の販売と役務の提供"],
+    id_generator: ["役務の提供", "物品の販売", "物品の販売と役務の提供"],
     corrects: "対象書類",
     seller: "請求元",
     customer: "請求先",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Bestillingsnummer",
     buyer_reference: "Deres referanse",
     supply: "Type leveranse",
-    supplies: ["Tjenester", "Varer", "Varer og tjenester"],
+    id_generator: ["Tjenester", "Varer", "Varer og tjenester"],
     corrects: "Gjelder",
     seller: "Selger",
     customer: "Kunde",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Inkoopordernummer",
     buyer_reference: "Uw referentie",
     supply: "Soort prestatie",
-    supplies: ["Diensten", "Goederen", "Goederen en diensten"],
+    id_generator: ["Diensten", "Goederen", "Goederen en diensten"],
     corrects: "Heeft betrekking op",
     seller: "Leverancier",
     customer: "Klant",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Numer zamówienia",
     buyer_reference: "Numer referencyjny nabywcy",
     supply: "Rodzaj transakcji",
-    supplies: ["Świadczenie usług", "Dostawa towarów", "Dostawa towarów i świadczenie usług"],
+    id_generator: ["Świadczenie usług", "Dostawa towarów", "Dostawa towarów i świadczenie usług"],
     corrects: "Dotyczy",
     seller: "Sprzedawca",
     customer: "Nabywca",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "N.º de encomenda",
     buyer_reference: "A sua referência",
     supply: "Tipo de operação",
-    supplies: ["Prestação de serviços", "Entrega de bens", "Entrega de bens e prestação de serviços"],
+    id_generator: ["Prestação de serviços", "Entrega de bens", "Entrega de bens e prestação de serviços"],
     corrects: "Referente a",
     seller: "Emitente",
     customer: "Cliente",

@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Număr comandă",
     buyer_reference: "Referința dvs.",
     supply: "Tipul operațiunii",
-    supplies: ["Prestare de servicii", "Livrare de bunuri", "Livrare de bunuri și prestare de servicii"],
+    id_generator: ["Prestare de servicii", "Livrare de bunuri", "Livrare de bunuri și prestare de servicii"],
     corrects: "Se referă la",
     seller: "Furnizor",
     customer: "Client",

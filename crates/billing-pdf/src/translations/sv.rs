@@ -15,7 +15,7 @@ pub(super) const WORDS: Translations = Translations {
     po_number: "Ordernummer",
     buyer_reference: "Er referens",
     supply: "Typ av leverans",
-    supplies: ["Tjänster", "Varor", "Varor och tjänster"],
+    id_generator: ["Tjänster", "Varor", "Varor och tjänster"],
     corrects: "Avser",
     seller: "Säljare",
     customer: "Kund",

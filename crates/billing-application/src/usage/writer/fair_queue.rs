@@ -95,8 +95,8 @@ impl QueueItem {
 
     fn organization(&self) -> OrganizationId {
         match self {
-            Self::New(waiting) => waiting.reporter.organization(),
-            Self::Rest(batch) => batch.reporter.organization(),
+            Self::New(waiting) => waiting.requester.organization(),
+            Self::Rest(batch) => batch.requester.organization(),
         }
     }
 
@@ -173,7 +173,7 @@ impl FairQueue {
     pub(super) fn has_room_for(&self, limits: &WriterLimits, waiting: &QueuedRequest, in_lanes: Load) -> bool {
         let (mut all, bytes) = (self.load, waiting.bytes());
         all.add(in_lanes);
-        let own = self.lines.get(&waiting.reporter.organization()).map(|line| line.load).unwrap_or_default();
+        let own = self.lines.get(&waiting.requester.organization()).map(|line| line.load).unwrap_or_default();
         let has_bytes = all.bytes.saturating_add(bytes) <= limits.bytes
             || own.bytes.saturating_add(bytes) <= limits.bytes / MEMORY_PART_ALWAYS_LET_IN;
         let has_place = match &waiting.work {
@@ -299,22 +299,22 @@ impl Group {
             QueueItem::Rest(batch) => batch,
             QueueItem::New(waiting) => {
                 let bytes = waiting.bytes();
-                let QueuedRequest { reporter, until, work } = waiting;
+                let QueuedRequest { requester, until, work } = waiting;
                 match work {
                     Work::Event(event) => {
-                        self.add_event(reporter, *event);
+                        self.add_event(requester, *event);
                         return 1;
                     }
                     Work::Change(change) => {
-                        self.changes.push(ChangeRow { request: self.changes.len(), reporter, change });
+                        self.changes.push(ChangeRow { request: self.changes.len(), requester, change });
                         return CHANGE_COUNTS;
                     }
                     Work::Whole(whole) => {
                         let events = whole.events;
-                        self.whole = Some((reporter.organization(), whole));
+                        self.whole = Some((requester.organization(), whole));
                         return events.max(1);
                     }
-                    Work::Batch(batch) => Batch::new(reporter, until, bytes, batch),
+                    Work::Batch(batch) => Batch::new(requester, until, bytes, batch),
                 }
             }
         };
@@ -322,10 +322,10 @@ impl Group {
         self.add_part(self.batches.len() - 1, left)
     }
 
-    fn add_event(&mut self, reporter: Requester, event: QueuedEvent) {
+    fn add_event(&mut self, requester: Requester, event: QueuedEvent) {
         let QueuedEvent { event, answer, keyed, reply } = event;
-        let (request, reporter, to) = (self.events.len(), Arc::new(reporter), ReplyTarget::One(reply));
-        self.events.push(EventRow { request, reporter, event, answer, keyed, to });
+        let (request, requester, to) = (self.events.len(), Arc::new(requester), ReplyTarget::One(reply));
+        self.events.push(EventRow { request, requester, event, answer, keyed, to });
     }
 
     /// Adds the next events of a batch and returns their number.
@@ -376,7 +376,7 @@ mod tests {
     }
 
     fn request(n: u128, until: Instant, work: Work) -> QueuedRequest {
-        QueuedRequest { reporter: Requester::Known(Principal::of_command_line(organization(n))), until, work }
+        QueuedRequest { requester: Requester::Known(Principal::of_command_line(organization(n))), until, work }
     }
 
     fn transaction(bytes: usize) -> Work {

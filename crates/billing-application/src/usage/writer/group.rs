@@ -85,7 +85,7 @@ trait GroupItem {
     /// The result of the item's work.
     type Output;
 
-    fn reporter(&self) -> &Requester;
+    fn requester(&self) -> &Requester;
     /// The request of the item. All items of a request fail together if it violates an invariant.
     fn request(&self) -> usize;
     fn use_case(&self) -> UseCase;
@@ -98,8 +98,8 @@ impl GroupItem for EventRow {
     const KIND: WorkKind = WorkKind::Events;
     type Output = IngestOutcome;
 
-    fn reporter(&self) -> &Requester {
-        &self.reporter
+    fn requester(&self) -> &Requester {
+        &self.requester
     }
 
     fn request(&self) -> usize {
@@ -123,8 +123,8 @@ impl GroupItem for ChangeRow {
     const KIND: WorkKind = WorkKind::Changes;
     type Output = ChangeOutcome;
 
-    fn reporter(&self) -> &Requester {
-        &self.reporter
+    fn requester(&self) -> &Requester {
+        &self.requester
     }
 
     fn request(&self) -> usize {
@@ -180,8 +180,8 @@ impl WriterThread<'_> {
             match outcome {
                 (Some(principal), None) => {
                     let (organization, by) = (principal.organization(), principal.actor());
-                    let reporter = Arc::new(Requester::Known(principal));
-                    others.entry(organization).or_default().push((by, EventRow { reporter, ..row }));
+                    let requester = Arc::new(Requester::Known(principal));
+                    others.entry(organization).or_default().push((by, EventRow { requester, ..row }));
                 }
                 outcome => row.tell(outcome, &mut batches),
             }
@@ -210,7 +210,7 @@ impl WriterThread<'_> {
             let before = changes.len();
             let mut left = Vec::new();
             self.bisect_on_failure(changes, &|changes| self.attempt_changes(changes), &mut |row, outcome| match outcome {
-                (Some(principal), None) => left.push(ChangeRow { reporter: Requester::Known(principal), ..row }),
+                (Some(principal), None) => left.push(ChangeRow { requester: Requester::Known(principal), ..row }),
                 outcome => row.tell(outcome),
             });
             in_vain = if left.len() < before { 0 } else { in_vain + 1 };
@@ -254,7 +254,7 @@ impl WriterThread<'_> {
         let is_of_one = matches!(error, UseCaseError::Store(StoreError::Corrupt(_)) | UseCaseError::InvariantViolation(_));
         if !is_of_one || requests.len() == 1 {
             for row in group {
-                let principal = row.reporter().known().cloned();
+                let principal = row.requester().known().cloned();
                 tell(row, (principal, Some(Err(error.for_another()))));
             }
             return;
@@ -388,7 +388,7 @@ impl WriterThread<'_> {
     fn principals<R: GroupItem>(&self, tx: &mut dyn Tx, group: &[R]) -> UseCaseResult<Vec<Option<Principal>>> {
         let mut tokens: Vec<TokenClaims> = Vec::new();
         for row in group {
-            if let Requester::Bearer(claims) = row.reporter()
+            if let Requester::Bearer(claims) = row.requester()
                 && !tokens.contains(claims)
             {
                 tokens.push(claims.clone());
@@ -398,7 +398,7 @@ impl WriterThread<'_> {
         let of_token = |claims: &TokenClaims| {
             tokens.iter().position(|token| token == claims).and_then(|index| principals.get(index)?.clone())
         };
-        let principal_of = |row: &R| match row.reporter() {
+        let principal_of = |row: &R| match row.requester() {
             Requester::Known(principal) => Some(principal.clone()),
             Requester::Bearer(claims) => of_token(claims),
         };

@@ -113,7 +113,7 @@ impl Lanes {
 /// Returns the shard of a request that names one customer whose shard is known.
 pub(super) fn known_shard(store: &dyn Store, request: &QueuedRequest) -> Option<Shard> {
     match &request.work {
-        Work::Event(event) => store.known_shard(request.reporter.organization(), reference(&event.event)?),
+        Work::Event(event) => store.known_shard(request.requester.organization(), reference(&event.event)?),
         Work::Batch(_) | Work::Change(_) | Work::Whole(_) => None,
     }
 }
@@ -139,7 +139,7 @@ fn reference(event: &NewUsageEvent) -> Option<&CustomerRef> {
 pub(super) fn sort(store: &dyn Store, requests: Vec<QueuedRequest>) -> Vec<(Option<Shard>, QueuedRequest)> {
     let mut wanted: BTreeMap<OrganizationId, BTreeSet<CustomerRef>> = BTreeMap::new();
     for request in &requests {
-        let of_organization = wanted.entry(request.reporter.organization()).or_default();
+        let of_organization = wanted.entry(request.requester.organization()).or_default();
         match &request.work {
             Work::Event(event) => of_organization.extend(reference(&event.event).cloned()),
             Work::Batch(batch) => of_organization.extend(batch.events.iter().filter_map(reference).cloned()),
@@ -159,18 +159,18 @@ pub(super) fn sort(store: &dyn Store, requests: Vec<QueuedRequest>) -> Vec<(Opti
     }
     let mut sorted = Vec::with_capacity(requests.len());
     for request in requests {
-        let organization = request.reporter.organization();
+        let organization = request.requester.organization();
         let shard_of = |event: &NewUsageEvent| shards.get(&(organization, reference(event)?.clone())).copied();
-        let QueuedRequest { reporter, until, work } = request;
+        let QueuedRequest { requester, until, work } = request;
         match work {
             Work::Event(event) => {
-                sorted.push((shard_of(&event.event), QueuedRequest { reporter, until, work: Work::Event(event) }))
+                sorted.push((shard_of(&event.event), QueuedRequest { requester, until, work: Work::Event(event) }))
             }
             Work::Batch(batch) => {
-                let with = |(shard, work)| (shard, QueuedRequest { reporter: reporter.clone(), until, work });
+                let with = |(shard, work)| (shard, QueuedRequest { requester: requester.clone(), until, work });
                 sorted.extend(split(batch, shard_of).into_iter().map(with));
             }
-            work @ (Work::Change(_) | Work::Whole(_)) => sorted.push((None, QueuedRequest { reporter, until, work })),
+            work @ (Work::Change(_) | Work::Whole(_)) => sorted.push((None, QueuedRequest { requester, until, work })),
         }
     }
     sorted

@@ -187,7 +187,7 @@ impl UsageWriter {
         // The receiver is dropped when the request was abandoned.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let work = Work::Batch(QueuedBatch { events, answer, goes_on, reply });
-        self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
+        self.submit(QueuedRequest { requester: Requester::Known(principal.clone()), until, work })?;
         // Either the request expired, or its work panicked, which the panic hook has logged.
         let unanswered = Err(UseCaseError::InvariantViolation("events that nobody took"));
         replied.recv().unwrap_or(unanswered)
@@ -209,7 +209,7 @@ impl UsageWriter {
         let work = Box::new(move |services: &Services| drop(reply.send(work(services))));
         let bytes = size_of::<EventRef>().saturating_mul(events);
         let work = Work::Whole(QueuedTransaction { events, bytes, work });
-        self.submit(QueuedRequest { reporter: Requester::Known(principal.clone()), until, work })?;
+        self.submit(QueuedRequest { requester: Requester::Known(principal.clone()), until, work })?;
         // Either the request expired, or its work panicked, which the panic hook has logged.
         let undone = Err(UseCaseError::InvariantViolation("work that nobody did"));
         replied.recv().unwrap_or(undone)

@@ -54,7 +54,7 @@ pub type EventAnswer = fn(&EventView) -> String;
 /// A request to the writer.
 pub struct QueuedRequest {
     /// The sender.
-    pub reporter: Requester,
+    pub requester: Requester,
     /// When the sender stops waiting. Work that has not started by then is skipped.
     pub until: Instant,
     /// The requested work.
@@ -148,7 +148,7 @@ impl From<WriterBusy> for UseCaseError {
 
 impl fmt::Debug for QueuedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("reporter", &self.reporter).field("kind", &self.kind()).finish_non_exhaustive()
+        f.debug_struct("Waiting").field("reporter", &self.requester).field("kind", &self.kind()).finish_non_exhaustive()
     }
 }
 
@@ -187,7 +187,7 @@ impl QueuedRequest {
 pub(super) struct EventRow {
     /// The request. All events of a request fail together if it violates an invariant.
     pub(super) request: usize,
-    pub(super) reporter: Arc<Requester>,
+    pub(super) requester: Arc<Requester>,
     pub(super) event: NewUsageEvent,
     pub(super) answer: EventAnswer,
     pub(super) keyed: Option<IdempotentWork<IngestOutcome>>,
@@ -205,13 +205,13 @@ pub(super) enum ReplyTarget {
 pub(super) struct ChangeRow {
     /// The request. It fails alone if it violates an invariant.
     pub(super) request: usize,
-    pub(super) reporter: Requester,
+    pub(super) requester: Requester,
     pub(super) change: QueuedChange,
 }
 
 /// A batch in progress.
 pub(super) struct Batch {
-    pub(super) reporter: Arc<Requester>,
+    pub(super) requester: Arc<Requester>,
     pub(super) until: Instant,
     pub(super) bytes: usize,
     left: std::vec::IntoIter<NewUsageEvent>,
@@ -223,10 +223,10 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(reporter: Requester, until: Instant, bytes: usize, batch: QueuedBatch) -> Self {
+    pub(super) fn new(requester: Requester, until: Instant, bytes: usize, batch: QueuedBatch) -> Self {
         let QueuedBatch { events, answer, goes_on: _, reply } = batch;
         let (left, taken, part) = (events.into_iter(), BatchOutcome::default(), Vec::new());
-        Self { reporter: Arc::new(reporter), until, bytes, left, answer, taken, part, reply }
+        Self { requester: Arc::new(requester), until, bytes, left, answer, taken, part, reply }
     }
 
     /// Returns the number of events that are not in a group yet.
@@ -239,7 +239,7 @@ impl Batch {
         let mut rows = Vec::with_capacity(many);
         for event in self.left.by_ref().take(many) {
             let to = ReplyTarget::Batch(place, self.part.len());
-            rows.push(EventRow { request, reporter: Arc::clone(&self.reporter), event, answer: self.answer, keyed: None, to });
+            rows.push(EventRow { request, requester: Arc::clone(&self.requester), event, answer: self.answer, keyed: None, to });
             self.part.push(None);
         }
         rows

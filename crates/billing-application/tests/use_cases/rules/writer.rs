@@ -152,7 +152,7 @@ impl Office {
 
     fn submit_as(
         &self,
-        reporter: Requester,
+        requester: Requester,
         event: NewUsageEvent,
         patience: Duration,
     ) -> Result<Receiver<WriterReply>, WriterBusy> {
@@ -160,7 +160,7 @@ impl Office {
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
         let answer = |view: &EventView| view.document_numbers.to_string();
         let work = Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
-        self.writer.submit(QueuedRequest { reporter, until: Instant::now() + patience, work })?;
+        self.writer.submit(QueuedRequest { requester, until: Instant::now() + patience, work })?;
         Ok(told)
     }
 
@@ -192,12 +192,12 @@ impl Office {
 
     fn submit_work<T: Send + 'static>(
         &self,
-        reporter: Requester,
+        requester: Requester,
         work: impl FnOnce(Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>) -> Work,
     ) -> Receiver<(Option<Principal>, UseCaseResult<T>)> {
         let (reply, told) = channel();
         let work = work(Box::new(move |principal, outcome| drop(reply.send((principal, outcome)))));
-        self.writer.submit(QueuedRequest { reporter, until: Instant::now() + SOON, work }).expect("room");
+        self.writer.submit(QueuedRequest { requester, until: Instant::now() + SOON, work }).expect("room");
         told
     }
 
@@ -404,10 +404,10 @@ fn a_panic_takes_nobody_else_with_it() {
         let _reply = &reply;
         panic!("deliberate panic")
     });
-    let reporter = Requester::Known(office.books.bench.principal.clone());
+    let requester = Requester::Known(office.books.bench.principal.clone());
     let answer = |_: &EventView| String::new();
     let work = Work::Event(Box::new(QueuedEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
-    office.writer.submit(QueuedRequest { reporter, until: Instant::now() + SOON, work }).expect("room");
+    office.writer.submit(QueuedRequest { requester, until: Instant::now() + SOON, work }).expect("room");
     assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");
 }
@@ -504,9 +504,9 @@ fn a_change_of_another_principal_follows() {
     let claims = office.key(|_| {});
     let reads = office.key(|key| key.scopes = Scopes::of(&[Scope::Read]));
     let told = office.together(|| {
-        let by = |reporter, event_ref| {
+        let by = |requester, event_ref| {
             let change = to("7");
-            office.submit_work(reporter, |reply| Work::Change(QueuedChange { event_ref, change, keyed: None, reply }))
+            office.submit_work(requester, |reply| Work::Change(QueuedChange { event_ref, change, keyed: None, reply }))
         };
         [by(office.known(), events[0]), by(Requester::Bearer(claims), events[1]), by(Requester::Bearer(reads), events[0])]
     });
@@ -611,7 +611,7 @@ fn what_is_one_transaction_has_its_turn() {
     office.together(|| {
         let work = Box::new(move |services: &Services| done.send(services.now()).expect("a waiting receiver"));
         let work = Work::Whole(QueuedTransaction { events: 10_000, bytes: 1, work });
-        office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work }).expect("room");
+        office.writer.submit(QueuedRequest { requester: office.known(), until: Instant::now() + SOON, work }).expect("room");
     });
     assert_eq!(did.recv_timeout(SOON).ok(), Some(office.books.bench.now()));
 }
@@ -635,7 +635,7 @@ fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wai
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let answer = |view: &EventView| view.document_numbers.to_string();
         let work = Work::Batch(QueuedBatch { events: vec![calls(DAY, "1")], answer, goes_on, reply });
-        office.writer.submit(QueuedRequest { reporter: office.known(), until: Instant::now() + SOON, work })
+        office.writer.submit(QueuedRequest { requester: office.known(), until: Instant::now() + SOON, work })
     };
     assert_eq!((full(false), full(true)), (Err(WriterBusy), Ok(())));
     office.store.open();

@@ -31,7 +31,7 @@ pub(super) fn issue_other(
     counterpart: Option<DocumentRef>,
     now: Timestamp,
     run: &mut IssueReport,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
     let together: Vec<DocumentRef> = [document_ref].into_iter().chain(counterpart).collect();
     if let Some(counterpart) = counterpart
@@ -52,12 +52,12 @@ pub(super) fn issue_other(
     }
     // A copy shows whether both can be issued.
     let waits = match counterpart {
-        Some(_) => issue_where_possible(&mut book.clone(), &together, now, supplies)?.err(),
+        Some(_) => issue_where_possible(&mut book.clone(), &together, now, id_generator)?.err(),
         None => None,
     };
     let issued = match waits {
         Some(refusal) => Err(refusal),
-        None => issue_where_possible(book, &[document_ref], now, supplies)?,
+        None => issue_where_possible(book, &[document_ref], now, id_generator)?,
     };
     match issued {
         Ok(outcomes) => run.outcomes.extend(outcomes),
@@ -86,7 +86,7 @@ pub(super) fn flip_kind(
     document: &BookDocument,
     content: &DocumentContent,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     let head = &document.head;
     let kind = match head.kind {
@@ -96,7 +96,7 @@ pub(super) fn flip_kind(
     // Must come first to free the slot for the replacement.
     void_draft(book, head.document_ref, now)?;
     let new = NewDocument { purpose: head.purpose, replaces: head.replaces, ..adjustment_like(head, kind, head.parent) };
-    let turned = book.open(new, now, supplies)?;
+    let turned = book.open(new, now, id_generator)?;
     book.put(Entry::EventsMoved { from: head.document_ref, to: turned, of: None })?;
     match head.purpose {
         Purpose::Regular(_) => {
@@ -115,13 +115,13 @@ pub(super) fn split_off_credit(
     document: &BookDocument,
     content: &DocumentContent,
     now: Timestamp,
-    supplies: &mut impl IdGenerator,
+    id_generator: &mut impl IdGenerator,
 ) -> Result<Vec<DocumentRef>, Refusal> {
     let head = &document.head;
     let below: Vec<LedgerLine> = content.ledger_lines().into_iter().filter(|line| line.amount.minor() < 0).collect();
     let kept = book.content_if_issued(head.document_ref, now, |line| line.amount.minor() >= 0)?;
     let kept = book.explain_issued(head.document_ref, kept)?;
-    let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, supplies)?;
+    let credit = book.open(adjustment_like(head, DocumentKind::Credit, Some(head.document_ref)), now, id_generator)?;
     freeze_as(book, head.document_ref, kept, now)?;
     book.put(Entry::Lines { document_ref: credit, lines: negated(below)? })?;
     Ok(vec![head.document_ref, credit])

@@ -7,10 +7,10 @@ impl ReceivablesAccount {
         &mut self,
         reopened: Vec<DocumentRef>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         for open in self.open_documents()?.into_iter().filter(|open| reopened.contains(open)) {
-            self.allocate_balance(open, moment, supplies)?;
+            self.allocate_balance(open, moment, id_generator)?;
         }
         Ok(())
     }
@@ -22,14 +22,14 @@ impl ReceivablesAccount {
         document_ref: DocumentRef,
         date: NaiveDate,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let most = self.unapplied_amount(source)?.minor().min(self.amount_due(document_ref)?.minor());
         if most <= 0 {
             return Ok(());
         }
         let amount = Money::from_minor(most, self.key.currency);
-        self.put_application(source, document_ref, amount, date, moment, supplies)
+        self.put_application(source, document_ref, amount, date, moment, id_generator)
     }
 
     pub(super) fn put_application(
@@ -39,9 +39,9 @@ impl ReceivablesAccount {
         amount: Money,
         date: NaiveDate,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        let application_ref = ApplicationRef::from_uuid(supplies.next_id());
+        let application_ref = ApplicationRef::from_uuid(id_generator.next_id());
         let (recorded_at, recorded_by) = (moment.at, moment.by);
         let application = Application { application_ref, from, to, amount, date, recorded_at, recorded_by };
         self.entries.push(AccountEntry::Applied(application.clone()));
@@ -50,7 +50,7 @@ impl ReceivablesAccount {
         self.add_settled_amount(to, from, amount.minor(), date)?;
         if self.known(to)?.status == LifecycleStatus::Uncollectible {
             let lessened = self.zero().checked_sub(amount)?;
-            self.put_write_off(to, lessened, date, None, moment, supplies);
+            self.put_write_off(to, lessened, date, None, moment, id_generator);
         }
         Ok(())
     }
@@ -60,7 +60,7 @@ impl ReceivablesAccount {
         application_ref: ApplicationRef,
         date: NaiveDate,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let taken = self.applications.remove(&application_ref);
         let taken = taken.ok_or_else(|| Refusal::Broken(format!("application {application_ref} isn't in the account")))?;
@@ -68,7 +68,7 @@ impl ReceivablesAccount {
         self.add_used_amount(taken.from, -taken.amount.minor())?;
         self.add_settled_amount(taken.to, taken.from, -taken.amount.minor(), date)?;
         if self.known(taken.to)?.status == LifecycleStatus::Uncollectible {
-            self.put_write_off(taken.to, taken.amount, date, None, moment, supplies);
+            self.put_write_off(taken.to, taken.amount, date, None, moment, id_generator);
         }
         Ok(())
     }
@@ -80,10 +80,10 @@ impl ReceivablesAccount {
         date: NaiveDate,
         reason: Option<OneLine>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) {
         if amount.minor() != 0 {
-            let write_off_ref = WriteOffRef::from_uuid(supplies.next_id());
+            let write_off_ref = WriteOffRef::from_uuid(id_generator.next_id());
             let (recorded_at, recorded_by) = (moment.at, moment.by);
             let write_off = WriteOff { write_off_ref, document_ref, amount, date, reason, recorded_at, recorded_by };
             self.entries.push(AccountEntry::WrittenOff(write_off));

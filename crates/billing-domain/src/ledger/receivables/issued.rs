@@ -13,7 +13,7 @@ impl ReceivablesAccount {
         &mut self,
         issued: Vec<Issuance>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let mut credits: Vec<(DocumentRef, BTreeSet<DocumentRef>)> = Vec::new();
         let mut debts: Vec<DocumentRef> = Vec::new();
@@ -33,13 +33,13 @@ impl ReceivablesAccount {
             self.documents.insert(document_ref, document);
         }
         for (credit, takes_back) in &credits {
-            self.allocate_credit_in_family(*credit, takes_back, moment, supplies)?;
+            self.allocate_credit_in_family(*credit, takes_back, moment, id_generator)?;
         }
         for (credit, _) in &credits {
-            self.allocate_to_open_documents(ApplicationSource::Credit(*credit), moment, supplies)?;
+            self.allocate_to_open_documents(ApplicationSource::Credit(*credit), moment, id_generator)?;
         }
         for debt in debts {
-            self.allocate_balance(debt, moment, supplies)?;
+            self.allocate_balance(debt, moment, id_generator)?;
         }
         Ok(())
     }
@@ -56,7 +56,7 @@ impl ReceivablesAccount {
         credit: DocumentRef,
         takes_back: &BTreeSet<DocumentRef>,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let credit_document = self.known(credit)?;
         let (family, parent) = (credit_document.family, credit_document.head.parent);
@@ -83,7 +83,7 @@ impl ReceivablesAccount {
         targets.sort_by_key(|document| (turn(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
         let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
         for target in targets {
-            self.apply_most(ApplicationSource::Credit(credit), target, moment.today(), moment, supplies)?;
+            self.apply_most(ApplicationSource::Credit(credit), target, moment.today(), moment, id_generator)?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl ReceivablesAccount {
         &mut self,
         source: ApplicationSource,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         if !self.applies_balance {
             return Ok(());
@@ -103,7 +103,7 @@ impl ReceivablesAccount {
             if self.unapplied_amount(source)?.minor() == 0 {
                 break;
             }
-            self.apply_most(source, open, moment.today(), moment, supplies)?;
+            self.apply_most(source, open, moment.today(), moment, id_generator)?;
         }
         Ok(())
     }
@@ -113,7 +113,7 @@ impl ReceivablesAccount {
         &mut self,
         document_ref: DocumentRef,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         if !self.applies_balance || self.unapplied.minor() == 0 {
             return Ok(());
@@ -131,7 +131,7 @@ impl ReceivablesAccount {
             if self.amount_due(document_ref)?.minor() == 0 {
                 break;
             }
-            self.apply_most(source, document_ref, moment.today(), moment, supplies)?;
+            self.apply_most(source, document_ref, moment.today(), moment, id_generator)?;
         }
         Ok(())
     }
@@ -159,7 +159,7 @@ impl ReceivablesAccount {
         &mut self,
         document_ref: DocumentRef,
         moment: &DecisionContext,
-        supplies: &mut impl IdGenerator,
+        id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?.clone();
         if document.head.kind == DocumentKind::Credit {
@@ -169,10 +169,10 @@ impl ReceivablesAccount {
                 return Err(Refusal::conflict("credit_refunded", detail));
             }
             let reopened =
-                self.reverse_applications_of(ApplicationSource::Credit(document_ref), moment.today(), moment, supplies)?;
+                self.reverse_applications_of(ApplicationSource::Credit(document_ref), moment.today(), moment, id_generator)?;
             self.unapplied = self.unapplied.checked_sub(document.total.unwrap_or(self.zero()))?;
             self.put_void(document_ref)?;
-            return self.allocate_balance_to_all(reopened, moment, supplies);
+            return self.allocate_balance_to_all(reopened, moment, id_generator);
         }
         let is_on_it = |payment: &&Payment| {
             payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()

@@ -74,15 +74,15 @@ impl World {
             account.set_applies_balance(applies);
             let credits: Vec<Issuance> =
                 issued.iter().filter(|issue| issue.document.head.kind == DocumentKind::Credit).cloned().collect();
-            let supplies = &mut || {
+            let id_generator = &mut || {
                 self.ids += 1;
                 Uuid::from_u128(self.ids)
             };
             let decide = || {
                 for void in &voided {
-                    account.void(*void, &moment, supplies)?;
+                    account.void(*void, &moment, id_generator)?;
                 }
-                account.issue(issued, &moment, supplies)
+                account.issue(issued, &moment, id_generator)
             };
             match decide() {
                 Err(refusal @ Refusal::Broken(_)) => return Err(format!("broken: {refusal:?}")),
@@ -293,8 +293,8 @@ impl World {
         let place = self.place_of(chosen.head.document_ref).ok_or("an unknown document")?;
         let deed = MoneyDeed::Pay { place, facts: facts.clone(), takes_more };
         let document_ref = chosen.head.document_ref;
-        let taken = self.on_account("payment", &key, expected, |account, mut supplies| {
-            account.record_payment(document_ref, &facts, takes_more, &moment, &mut supplies).map(drop)
+        let taken = self.on_account("payment", &key, expected, |account, mut id_generator| {
+            account.record_payment(document_ref, &facts, takes_more, &moment, &mut id_generator).map(drop)
         })?;
         if taken {
             self.kept(&key).received += amount;
@@ -313,8 +313,8 @@ impl World {
         let date_fits = date.is_none_or(|date| payment.paid_date <= date && date <= plus(today, 1).max(payment.paid_date));
         let is_refunded = self.refunded(&key, ApplicationSource::Payment(payment_ref)) > 0;
         let expected = payment.reversal.is_none() && date_fits && !is_refunded;
-        let taken = self.on_account("reversal", &key, expected, |account, mut supplies| {
-            account.reverse(payment_ref, date, None, &moment, &mut supplies)
+        let taken = self.on_account("reversal", &key, expected, |account, mut id_generator| {
+            account.reverse(payment_ref, date, None, &moment, &mut id_generator)
         })?;
         if taken {
             let amount = payment.amount.minor();
@@ -350,8 +350,8 @@ impl World {
             metadata: Metadata::default(),
         };
         let deed = MoneyDeed::Refund { source: told, facts: facts.clone() };
-        let taken = self.on_account("refund", &key, amount > 0 && amount <= left, |account, mut supplies| {
-            account.refund(source, &facts, &moment, &mut supplies).map(drop)
+        let taken = self.on_account("refund", &key, amount > 0 && amount <= left, |account, mut id_generator| {
+            account.refund(source, &facts, &moment, &mut id_generator).map(drop)
         })?;
         if taken {
             self.kept(&key).received -= amount;
@@ -374,8 +374,8 @@ impl World {
         let text = Self::text(amount, key.currency);
         let deed = MoneyDeed::Apply { source: told, place, amount: text.clone() };
         let expected = is_owed && amount > 0 && amount <= left && amount <= rest;
-        let taken = self.on_account("application by hand", &key, expected, |account, mut supplies| {
-            account.apply(source, document_ref, &text, &moment, &mut supplies)
+        let taken = self.on_account("application by hand", &key, expected, |account, mut id_generator| {
+            account.apply(source, document_ref, &text, &moment, &mut id_generator)
         })?;
         self.tell(Deed::Money(deed), taken)
     }
@@ -389,8 +389,8 @@ impl World {
         let Some(index) = application.checked_rem(all.len()) else { return Ok(()) };
         let (application_ref, to, key) = all.swap_remove(index);
         let moment = self.moment(&self.book.document(to).ok_or("an application to no document")?.clone());
-        let taken = self.on_account("unapplying", &key, true, |account, mut supplies| {
-            account.unapply(application_ref, &moment, &mut supplies)
+        let taken = self.on_account("unapplying", &key, true, |account, mut id_generator| {
+            account.unapply(application_ref, &moment, &mut id_generator)
         })?;
         self.kept(&key).by_hand = true;
         self.tell(Deed::Money(MoneyDeed::Unapply(index)), taken)
@@ -406,11 +406,11 @@ impl World {
             chosen.head.kind != DocumentKind::Credit && chosen.status == LifecycleStatus::Issued && Self::rest_of(&chosen) > 0;
         let expected = if undo { chosen.status == LifecycleStatus::Uncollectible } else { is_owed };
         let taken =
-            self.on_account(if undo { "undone write-off" } else { "write-off" }, &key, expected, |account, mut supplies| {
+            self.on_account(if undo { "undone write-off" } else { "write-off" }, &key, expected, |account, mut id_generator| {
                 if undo {
-                    account.reverse_write_off(document_ref, None, &moment, &mut supplies)
+                    account.reverse_write_off(document_ref, None, &moment, &mut id_generator)
                 } else {
-                    account.write_off(document_ref, None, &moment, &mut supplies)
+                    account.write_off(document_ref, None, &moment, &mut id_generator)
                 }
             })?;
         self.tell(Deed::Money(MoneyDeed::WriteOff { place, undo }), taken)
@@ -438,11 +438,11 @@ impl World {
         let documents = self.book.documents().filter(|document| AccountKey::of(document) == *key).cloned().collect();
         account.add(billing_domain::receivables::AccountRows { documents, ..Default::default() });
         let mut ids = self.ids;
-        let mut supplies = || {
+        let mut id_generator = || {
             ids += 1;
             Uuid::from_u128(ids)
         };
-        let made = decide(&mut account, &mut supplies);
+        let made = decide(&mut account, &mut id_generator);
         self.ids = ids;
         match (made, expected) {
             (Ok(()), true) => {

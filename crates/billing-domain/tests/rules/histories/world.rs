@@ -164,11 +164,11 @@ impl World {
         self.book.put_events(standing.collect());
         let before = self.book.clone();
         let mut ids = self.ids;
-        let mut supplies = || {
+        let mut id_generator = || {
             ids += 1;
             Uuid::from_u128(ids)
         };
-        let made = decide(&mut self.book, self.now, &mut supplies);
+        let made = decide(&mut self.book, self.now, &mut id_generator);
         self.ids = ids;
         match made {
             Err(refusal @ Refusal::Broken(_)) => Err(format!("broken: {refusal:?}")),
