@@ -49,7 +49,7 @@ pub struct PageRequest {
 
 /// An administrator with a session.
 #[derive(Clone, Debug)]
-pub struct Visitor {
+pub struct ConsoleUser {
     /// The administrator as the principal of requests.
     pub principal: Principal,
     /// The e-mail address.
@@ -185,7 +185,7 @@ pub trait Gateway {
     ///
     /// # Errors
     /// Returns a problem without a live session.
-    fn visitor(&self) -> Later<'_, Result<Visitor, Problem>>;
+    fn user(&self) -> Later<'_, Result<ConsoleUser, Problem>>;
 
     /// Reads the submitted form. The form of a stranger is short.
     ///

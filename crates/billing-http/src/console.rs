@@ -14,8 +14,8 @@ use actix_web::http::header::{
 use actix_web::web::{self, Bytes};
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError as _};
 use billing_api::console::{
-    ApiAnswer, ApiCall, FormData, Gateway, Later, PageAnswer, PageFile, PageRequest, ROOT, Streamed, Upload, UsageUpload,
-    Visitor, WritePageFile,
+    ApiAnswer, ApiCall, ConsoleUser, FormData, Gateway, Later, PageAnswer, PageFile, PageRequest, ROOT, Streamed, Upload,
+    UsageUpload, WritePageFile,
 };
 use billing_api::dto::log_in::LogIn;
 use billing_api::operation::OperationSpec;
@@ -190,7 +190,7 @@ impl Gateway for RequestGateway {
         RequestContext::of(&self.request).request_id.clone()
     }
 
-    fn visitor(&self) -> Later<'_, Result<Visitor, Problem>> {
+    fn user(&self) -> Later<'_, Result<ConsoleUser, Problem>> {
         Box::pin(async {
             let live = live_session(&self.request).await?;
             let principal = Principal::of_administrator(&live.administrator);
@@ -198,7 +198,7 @@ impl Gateway for RequestGateway {
             let email = live.administrator.email.to_string();
             self.live.set(live).ok();
             let zone = self.usual_zone().await.unwrap_or(TimeZone::UTC);
-            Ok(Visitor { principal, email, zone })
+            Ok(ConsoleUser { principal, email, zone })
         })
     }
 

@@ -48,11 +48,11 @@ const APPLY: BulkAction = BulkAction { word: "apply", label: "Apply credits", op
 const PDF: BulkAction = BulkAction { word: "pdf", label: "Download PDFs", operation: &GetDocumentPdf::SPEC };
 
 /// Returns the selection on the page of a list, with the actions that the visitor may carry out.
-pub(super) fn selection(visitor: &SessionUser, listing: &Listing, said: &FormData) -> Option<Selection> {
+pub(super) fn selection(user: &SessionUser, listing: &Listing, said: &FormData) -> Option<Selection> {
     if listing.part != listings::DOCUMENTS.part {
         return None;
     }
-    let may = |action: &&BulkAction| allow(visitor, action).is_ok();
+    let may = |action: &&BulkAction| allow(user, action).is_ok();
     let actions: Vec<_> = [&ISSUE, &APPLY, &PDF].into_iter().filter(may).map(|action| (action.word, action.label)).collect();
     let is_all = field(said, View::SELECTED).is_some();
     let others = said.iter().filter(|(name, _)| ![View::SELECTED, "done"].contains(&name.as_str()));
@@ -72,26 +72,26 @@ pub(super) fn selection(visitor: &SessionUser, listing: &Listing, said: &FormDat
 ///
 /// # Errors
 /// Returns a problem for an empty or too large selection, an unknown action, or an action that the visitor may not carry out.
-pub(super) async fn act(visitor: &SessionUser, part: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn act(user: &SessionUser, part: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let word = field(said, Selection::ACTION).unwrap_or_default();
     let action = [&ISSUE, &APPLY, &PDF].into_iter().find(|action| action.word == word);
     let action = action.filter(|_| part == listings::DOCUMENTS.part).ok_or_else(Problem::unknown_route)?;
-    allow(visitor, action)?;
+    allow(user, action)?;
     let is_confirmed = field(said, CONFIRMED).is_some();
     if action.word == APPLY.word && is_confirmed {
-        return apply(visitor, said).await;
+        return apply(user, said).await;
     }
     let references = selected(said)?;
     match action.word {
-        "pdf" => archive(visitor, references).await,
-        "apply" => preview_applications(visitor, &references).await,
-        _ if is_confirmed => issue(visitor, &references, said).await,
-        _ => preview_issue(visitor, &references).await,
+        "pdf" => archive(user, references).await,
+        "apply" => preview_applications(user, &references).await,
+        _ if is_confirmed => issue(user, &references, said).await,
+        _ => preview_issue(user, &references).await,
     }
 }
 
-fn allow(visitor: &SessionUser, action: &BulkAction) -> Result<(), Problem> {
-    visitor.allow(action.operation.use_case()?)
+fn allow(user: &SessionUser, action: &BulkAction) -> Result<(), Problem> {
+    user.allow(action.operation.use_case()?)
 }
 
 /// Returns the references of the selected documents, each once.
@@ -114,8 +114,8 @@ fn wrong(detail: String) -> Problem {
 }
 
 /// Shows the effect of issuing each document alone.
-async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Result<PageAnswer, Problem> {
-    let quiet = visitor.quietly();
+async fn preview_issue(user: &SessionUser, references: &[String]) -> Result<PageAnswer, Problem> {
+    let quiet = user.quietly();
     let mut rows = Vec::new();
     let mut possible = Vec::new();
     // The list shows the newest documents first. The oldest one is issued first.
@@ -138,10 +138,10 @@ async fn preview_issue(visitor: &SessionUser, references: &[String]) -> Result<P
             counted(count)
         )
     };
-    let hidden = hidden(visitor, &ISSUE, possible.into_iter().rev());
+    let hidden = hidden(user, &ISSUE, possible.into_iter().rev());
     let page =
         BulkPage { button: (count > 0).then_some("Issue documents"), hidden, ..bulk_page("Issue documents", description, rows) };
-    Ok(html(shown(visitor, &page, crate::bulk_preview(&page))))
+    Ok(html(shown(user, &page, crate::bulk_preview(&page))))
 }
 
 /// Returns the row of a document that a dry run issued.
@@ -166,8 +166,8 @@ fn issued_row(effects: JsonView<'_, EffectsJson>, reference: &str) -> BulkRow {
 }
 
 /// Issues the documents one by one. A refused document does not stop the others.
-async fn issue(visitor: &SessionUser, references: &[String], said: &FormData) -> Result<PageAnswer, Problem> {
-    let quiet = visitor.quietly();
+async fn issue(user: &SessionUser, references: &[String], said: &FormData) -> Result<PageAnswer, Problem> {
+    let quiet = user.quietly();
     let mut rows = Vec::new();
     for reference in references.iter().rev() {
         // The key is bound to the path of the document, so each document can have the same one.
@@ -177,7 +177,7 @@ async fn issue(visitor: &SessionUser, references: &[String], said: &FormData) ->
             Err(problem) => refused_row(&quiet, reference, &problem).await,
         });
     }
-    Ok(html(result(visitor, "Issue documents", "issued", rows)))
+    Ok(html(result(user, "Issue documents", "issued", rows)))
 }
 
 type Document = JsonAnswer<DocumentJson>;
@@ -199,8 +199,8 @@ struct Allocation {
 }
 
 /// Shows the amounts that the selected credits, or the credits of the customers of the selected documents, can settle.
-async fn preview_applications(visitor: &SessionUser, references: &[String]) -> Result<PageAnswer, Problem> {
-    let quiet = visitor.quietly();
+async fn preview_applications(user: &SessionUser, references: &[String]) -> Result<PageAnswer, Problem> {
+    let quiet = user.quietly();
     let mut documents = Vec::new();
     for reference in references {
         documents.push(quiet.get::<GetDocument>(reference).await?);
@@ -251,15 +251,15 @@ async fn preview_applications(visitor: &SessionUser, references: &[String]) -> R
              first."
         )
     };
-    let hidden = hidden(visitor, &APPLY, possible.into_iter());
+    let hidden = hidden(user, &APPLY, possible.into_iter());
     let page =
         BulkPage { button: (!is_empty).then_some("Apply credits"), hidden, ..bulk_page("Apply credits", description, rows) };
-    Ok(html(shown(visitor, &page, crate::bulk_preview(&page))))
+    Ok(html(shown(user, &page, crate::bulk_preview(&page))))
 }
 
-async fn listed_documents(visitor: &SessionUser, narrowed: &[(&str, &str)]) -> Result<Vec<Document>, Problem> {
+async fn listed_documents(user: &SessionUser, narrowed: &[(&str, &str)]) -> Result<Vec<Document>, Problem> {
     let raw = wanted(&listings::DOCUMENTS, narrowed.iter().copied(), PER_CUSTOMER);
-    let found = listed(visitor, &listings::DOCUMENTS, &raw).await?;
+    let found = listed(user, &listings::DOCUMENTS, &raw).await?;
     Ok(found.elements.as_array().into_iter().flatten().cloned().map(JsonAnswer::from).collect())
 }
 
@@ -290,8 +290,8 @@ fn allocations(credits: &[Document], targets: &[Document]) -> Vec<Allocation> {
 }
 
 /// Applies the previewed amounts one by one. A refused one does not stop the others.
-async fn apply(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let quiet = visitor.quietly();
+async fn apply(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let quiet = user.quietly();
     let mut rows = Vec::new();
     let applied = said.iter().filter(|(name, _)| name == APPLIED).take(MAX_SELECTED);
     for (place, (_, applied)) in applied.enumerate() {
@@ -310,7 +310,7 @@ async fn apply(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Pro
             Err(problem) => refused_row(&quiet, target, &problem).await,
         });
     }
-    Ok(html(result(visitor, "Apply credits", "settled", rows)))
+    Ok(html(result(user, "Apply credits", "settled", rows)))
 }
 
 /// Returns the body that applies an amount to a document.
@@ -320,19 +320,19 @@ fn application(target: &str, amount: &str) -> Result<Value, Problem> {
 }
 
 /// Returns the PDF files of documents as one archive, which is written while it is sent.
-async fn archive(visitor: &SessionUser, references: Vec<String>) -> Result<PageAnswer, Problem> {
-    let reader = visitor.quietly();
+async fn archive(user: &SessionUser, references: Vec<String>) -> Result<PageAnswer, Problem> {
+    let reader = user.quietly();
     let file = PageFile {
         media_type: "application/zip",
         name: "documents.zip".to_owned(),
         write: Box::new(move |writer, is_wanted| Box::pin(async move { files(&reader, &references, (writer, is_wanted)).await })),
     };
-    Ok(PageAnswer::File(visitor.stream(file).await?))
+    Ok(PageAnswer::File(user.stream(file).await?))
 }
 
 /// Writes the PDF file of each document. An archive with refused documents has a list of them, so that nobody misses them.
 async fn files(
-    visitor: &SessionUser,
+    user: &SessionUser,
     references: &[String],
     (writer, is_wanted): (&mut (dyn std::io::Write + Send), &dyn Fn() -> bool),
 ) -> Result<(), Problem> {
@@ -346,7 +346,7 @@ async fn files(
         if !is_wanted() {
             return Err(Problem::timed_out());
         }
-        match visitor.answer(PDF.operation, reference, "").await {
+        match user.answer(PDF.operation, reference, "").await {
             Ok(answer) => {
                 let (name, content) = file(answer, reference)?;
                 archive.add(&name, &content).map_err(broken)?;
@@ -374,8 +374,8 @@ fn file(answer: ApiAnswer, reference: &str) -> Result<(String, Vec<u8>), Problem
 }
 
 /// Returns the row of a document that an operation refused.
-async fn refused_row(visitor: &SessionUser, reference: &str, problem: &Problem) -> BulkRow {
-    let known = visitor.get::<GetDocument>(reference).await;
+async fn refused_row(user: &SessionUser, reference: &str, problem: &Problem) -> BulkRow {
+    let known = user.get::<GetDocument>(reference).await;
     let row = known.map_or_else(
         |_| BulkRow { documents: vec![[String::new(), reference.to_owned(), reference.to_owned()]], ..BulkRow::default() },
         |document| row_of(document.view()),
@@ -410,8 +410,8 @@ fn key(said: &FormData, place: usize) -> Option<IdempotencyKey> {
     IdempotencyKey::parse(&format!("{}:{place}", field(said, "form_key")?)).ok()
 }
 
-fn hidden(visitor: &SessionUser, action: &BulkAction, steps: impl Iterator<Item = (String, String)>) -> FormData {
-    let own = [(Selection::ACTION, action.word.to_owned()), ("form_key", visitor.unique())];
+fn hidden(user: &SessionUser, action: &BulkAction, steps: impl Iterator<Item = (String, String)>) -> FormData {
+    let own = [(Selection::ACTION, action.word.to_owned()), ("form_key", user.unique())];
     own.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(steps).collect()
 }
 
@@ -444,7 +444,7 @@ fn totals(rows: &[BulkRow]) -> Vec<(String, String)> {
     sums.into_iter().filter_map(|(currency, sum)| Some((sum?.to_string(), currency.to_owned()))).collect()
 }
 
-fn result(visitor: &SessionUser, title: &'static str, done: &str, rows: Vec<BulkRow>) -> String {
+fn result(user: &SessionUser, title: &'static str, done: &str, rows: Vec<BulkRow>) -> String {
     let refused = rows.iter().filter(|row| row.problem.is_some()).count();
     let mut description = format!("{} {done}.", counted(rows.len() - refused));
     if refused > 0 {
@@ -452,11 +452,11 @@ fn result(visitor: &SessionUser, title: &'static str, done: &str, rows: Vec<Bulk
     }
     let page = bulk_page(title, description, rows);
     let body = crate::bulk_result(&page);
-    shown(visitor, &page, body)
+    shown(user, &page, body)
 }
 
-fn shown(visitor: &SessionUser, page: &BulkPage, body: Markup) -> String {
-    render_page(visitor, page.title.to_owned(), listings::DOCUMENTS.part, body)
+fn shown(user: &SessionUser, page: &BulkPage, body: Markup) -> String {
+    render_page(user, page.title.to_owned(), listings::DOCUMENTS.part, body)
 }
 
 #[cfg(test)]

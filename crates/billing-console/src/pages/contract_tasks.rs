@@ -189,24 +189,24 @@ pub(super) fn done(place: &str) -> Option<&'static str> {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn contract(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let contract = visitor.get::<GetContract>(reference).await?;
-    let current = visitor.get::<CurrentInvoices>(reference).await?;
-    let next = visitor.get::<NextInvoices>(reference).await?;
+pub(super) async fn contract(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let contract = user.get::<GetContract>(reference).await?;
+    let current = user.get::<CurrentInvoices>(reference).await?;
+    let next = user.get::<NextInvoices>(reference).await?;
     let latest = [("contract_ref", reference), ("order", "-created"), ("totals", "false")];
-    let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let notifications = webhooks::of_subject(visitor, "contract", reference).await?;
+    let documents = few(user, &listings::DOCUMENTS, &latest).await?;
+    let notifications = webhooks::of_subject(user, "contract", reference).await?;
     let title = contract.view().contract_number().to_text();
-    let (may_change, may_charge) = (visitor.may(UseCase::EditContract), forms::may(visitor, "do", "charge"));
-    let today = today(visitor);
+    let (may_change, may_charge) = (user.may(UseCase::EditContract), forms::may(user, "do", "charge"));
+    let today = today(user);
     let answers = ContractAnswers { contract, current, next, documents, notifications, today, may_change, may_charge };
     let body = crate::contract(&answers);
     Ok(PageBuilder { title, part: "contracts", crumbs: crumbs(&listings::CONTRACTS), body })
 }
 
 /// Returns today's date in the visitor's time zone.
-fn today(visitor: &SessionUser) -> String {
-    visitor.zone.service_date(visitor.now()).to_string()
+fn today(user: &SessionUser) -> String {
+    user.zone.service_date(user.now()).to_string()
 }
 
 /// Returns the breadcrumbs to a page below a contract.
@@ -220,13 +220,13 @@ pub(super) fn crumbs_below(contract: JsonView<'_, ContractJson>) -> Vec<Crumb> {
 ///
 /// # Errors
 /// Returns a problem if the form or the contract does not exist, or if the visitor may not submit the form.
-pub(super) async fn page(visitor: &SessionUser, reference: &str, name: &str) -> Result<PageBuilder, Problem> {
-    let page = TaskPage::at(visitor, reference, name).await?;
+pub(super) async fn page(user: &SessionUser, reference: &str, name: &str) -> Result<PageBuilder, Problem> {
+    let page = TaskPage::at(user, reference, name).await?;
     if page.task.kind == TaskKind::Resume {
-        let said = vec![("form_key".to_owned(), visitor.unique())];
+        let said = vec![("form_key".to_owned(), user.unique())];
         return Ok(page.preview(page.rehearsed(None, &said).await?, &said));
     }
-    match page.subject(&query(&visitor.request))? {
+    match page.subject(&query(&user.request))? {
         TaskSubject::Choice(targets) => Ok(page.choice(&targets)),
         TaskSubject::Contract => page.form(None, None, None).await,
         TaskSubject::Part(target) => page.form(Some(target), None, None).await,
@@ -237,15 +237,15 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str, name: &str) -> 
 ///
 /// # Errors
 /// Returns problems that cannot be shown beside the form.
-pub(super) async fn act(visitor: &SessionUser, reference: &str, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let page = TaskPage::at(visitor, reference, name).await?;
+pub(super) async fn act(user: &SessionUser, reference: &str, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+    let page = TaskPage::at(user, reference, name).await?;
     let target = match page.subject(said)? {
         TaskSubject::Choice(_) => return Err(Problem::unknown_route()),
         TaskSubject::Contract => None,
         TaskSubject::Part(target) => Some(target),
     };
     if field(said, AGAIN).is_some() {
-        return Ok(page_of(page.form(target, Some(said), None).await?.page(visitor, None)));
+        return Ok(page_of(page.form(target, Some(said), None).await?.page(user, None)));
     }
     let refused = match page.carry_out(target, said).await {
         Ok(answer) => return Ok(answer),
@@ -254,7 +254,7 @@ pub(super) async fn act(visitor: &SessionUser, reference: &str, name: &str, said
     if !belongs_beside(&refused) || page.task.kind == TaskKind::Resume {
         return Err(refused);
     }
-    let shown = page.form(target, Some(said), Some(&refused)).await?.page(visitor, None);
+    let shown = page.form(target, Some(said), Some(&refused)).await?.page(user, None);
     Ok(told(refused, shown))
 }
 
@@ -295,7 +295,7 @@ enum TaskSubject<'c> {
 
 /// A form and its contract.
 struct TaskPage<'a> {
-    visitor: &'a SessionUser,
+    user: &'a SessionUser,
     task: &'static Task,
     reference: &'a str,
     contract: JsonAnswer<ContractJson>,
@@ -303,12 +303,12 @@ struct TaskPage<'a> {
 }
 
 impl<'a> TaskPage<'a> {
-    async fn at(visitor: &'a SessionUser, reference: &'a str, name: &str) -> Result<Self, Problem> {
+    async fn at(user: &'a SessionUser, reference: &'a str, name: &str) -> Result<Self, Problem> {
         let task = TASKS.iter().find(|task| task.name == name).ok_or_else(Problem::unknown_route)?;
-        visitor.allow(task.use_case()?)?;
-        let contract = visitor.get::<GetContract>(reference).await?;
-        visitor.shows(task.operation, reference, "");
-        Ok(Self { visitor, task, reference, contract, today: today(visitor) })
+        user.allow(task.use_case()?)?;
+        let contract = user.get::<GetContract>(reference).await?;
+        user.shows(task.operation, reference, "");
+        Ok(Self { user, task, reference, contract, today: today(user) })
     }
 
     fn contract(&self) -> JsonView<'_, ContractJson> {
@@ -405,7 +405,7 @@ impl<'a> TaskPage<'a> {
         let others = problem.map(|problem| others(problem.detail(), errors, &shown)).unwrap_or_default();
         let version = self.contract().version().to_text();
         let mut hidden =
-            vec![("form_key".to_owned(), inputs.value("form_key", self.visitor.unique())), (VERSION.to_owned(), version)];
+            vec![("form_key".to_owned(), inputs.value("form_key", self.user.unique())), (VERSION.to_owned(), version)];
         hidden.extend(target.map(|target| (TARGET.to_owned(), target.key())));
         let form = TaskForm {
             title: self.title(),
@@ -426,7 +426,7 @@ impl<'a> TaskPage<'a> {
     /// Returns the names of the bank accounts to choose from.
     async fn accounts(&self) -> Result<Vec<(String, String)>, Problem> {
         let listing = &listings::BANK_ACCOUNTS;
-        let found = some_of(self.visitor, listing, MAX_ACCOUNTS).await?;
+        let found = some_of(self.user, listing, MAX_ACCOUNTS).await?;
         Ok(JsonView::<Value>::of(&found)
             .elements()
             .map(|one| (one.read_as::<BankAccountJson>().account_ref().to_text(), listing.name_of(one)))
@@ -480,21 +480,21 @@ impl<'a> TaskPage<'a> {
 
     async fn rehearsed(&self, target: Option<Target<'_>>, said: &FormData) -> AnswerOf<DryRun> {
         let body = Value::Object(self.body(target, said));
-        self.visitor.rehearse(self.task.operation, self.reference, Some(body)).await
+        self.user.rehearse(self.task.operation, self.reference, Some(body)).await
     }
 
     /// Shows the preview of a submitted form, or carries out a confirmed preview.
     async fn carry_out(&self, target: Option<Target<'_>>, said: &FormData) -> Result<PageAnswer, Problem> {
         if field(said, CONFIRMED).is_none() {
             let effects = self.rehearsed(target, said).await?;
-            return Ok(page_of(self.preview(effects, said).page(self.visitor, None)));
+            return Ok(page_of(self.preview(effects, said).page(self.user, None)));
         }
         // The key prevents a second execution when the form is sent twice.
         let body = Some(Value::Object(self.body(target, said)));
-        match self.visitor.change_as_previewed(self.task.operation, self.reference, said, body).await {
+        match self.user.change_as_previewed(self.task.operation, self.reference, said, body).await {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
                 let effects = self.rehearsed(target, said).await?;
-                return Ok(told(problem, self.preview(effects, said).page(self.visitor, None)));
+                return Ok(told(problem, self.preview(effects, said).page(self.user, None)));
             }
             answer => answer?.json()?,
         };

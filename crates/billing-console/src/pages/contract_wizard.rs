@@ -48,28 +48,28 @@ const NO_END: &str = "2099-12-31";
 const MONTHS: [i64; 3] = [12, 24, 36];
 
 /// Renders a step of the wizard for a new contract, or the form with all fields.
-pub(super) async fn show(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn show(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     if field(said, ADVANCED).is_some() {
-        return FormPage::shown_at(visitor, "new", "contracts", None).await.map(html);
+        return FormPage::shown_at(user, "new", "contracts", None).await.map(html);
     }
-    Ok(html(page(visitor, None).await?.page(visitor, None)))
+    Ok(html(page(user, None).await?.page(user, None)))
 }
 
 /// Handles the last step of the wizard, or the form with all fields.
-pub(super) async fn submit(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn submit(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     if field(said, WIZARD).is_none() {
-        return FormPage::taken_at(visitor, "new", "contracts", None, said).await;
+        return FormPage::taken_at(user, "new", "contracts", None, said).await;
     }
-    act(visitor, None, said).await
+    act(user, None, said).await
 }
 
 /// Renders a step of the wizard. `reference` selects the contract to which products are added.
 ///
 /// # Errors
 /// Returns a problem if the contract does not exist, if an API call fails, or if the visitor may not change contracts.
-pub(super) async fn page(visitor: &SessionUser, reference: Option<&str>) -> Result<PageBuilder, Problem> {
-    let said = query(&visitor.request);
-    let wizard = Wizard::of(visitor, reference, &said).await?;
+pub(super) async fn page(user: &SessionUser, reference: Option<&str>) -> Result<PageBuilder, Problem> {
+    let said = query(&user.request);
+    let wizard = Wizard::of(user, reference, &said).await?;
     match wizard.step() {
         Step::Customer => wizard.customers().await,
         Step::Plan => wizard.plans().await,
@@ -82,8 +82,8 @@ pub(super) async fn page(visitor: &SessionUser, reference: Option<&str>) -> Resu
 ///
 /// # Errors
 /// Returns problems that cannot be shown beside the form.
-pub(super) async fn act(visitor: &SessionUser, reference: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    let wizard = Wizard::of(visitor, reference, said).await?;
+pub(super) async fn act(user: &SessionUser, reference: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+    let wizard = Wizard::of(user, reference, said).await?;
     let Some(body) = wizard.body() else { return Err(Problem::unknown_route()) };
     let mut notice = None;
     if field(said, CONFIRMED).is_some() {
@@ -100,7 +100,7 @@ pub(super) async fn act(visitor: &SessionUser, reference: Option<&str>, said: &F
         }
     }
     let (page, problem) = wizard.quantities(notice).await?;
-    let page = page.page(visitor, None);
+    let page = page.page(user, None);
     Ok(match problem {
         Some(problem) => told(problem, page),
         None => html(page),
@@ -152,7 +152,7 @@ type BilledDays = Result<(String, String), (&'static str, &'static str)>;
 
 /// The choices so far and the objects that they name.
 struct Wizard<'a> {
-    visitor: &'a SessionUser,
+    user: &'a SessionUser,
     said: &'a FormData,
     /// The contract to which products are added, or null for a new contract.
     contract: JsonAnswer<ContractJson>,
@@ -164,9 +164,9 @@ struct Wizard<'a> {
 }
 
 impl<'a> Wizard<'a> {
-    async fn of(visitor: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
+    async fn of(user: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
         let contract = match reference {
-            Some(reference) => visitor.get::<GetContract>(reference).await?,
+            Some(reference) => user.get::<GetContract>(reference).await?,
             None => JsonAnswer::default(),
         };
         let customer_ref = match reference {
@@ -175,7 +175,7 @@ impl<'a> Wizard<'a> {
         };
         let customer = match customer_ref.as_str() {
             "" => JsonAnswer::default(),
-            customer_ref => or_nothing(visitor.get::<GetCustomer>(customer_ref).await)?,
+            customer_ref => or_nothing(user.get::<GetCustomer>(customer_ref).await)?,
         };
         let mut selected: Vec<&str> = Vec::new();
         for (name, value) in said {
@@ -185,16 +185,16 @@ impl<'a> Wizard<'a> {
         }
         let mut pricings = Vec::new();
         for pricing_ref in selected {
-            pricings.push(or_nothing(visitor.get::<GetPricing>(pricing_ref).await)?);
+            pricings.push(or_nothing(user.get::<GetPricing>(pricing_ref).await)?);
         }
         pricings.retain(|pricing| pricing.view().is_there());
-        visitor.shows(
+        user.shows(
             if reference.is_some() { &EditContract::SPEC } else { &CreateContract::SPEC },
             reference.unwrap_or_default(),
             "",
         );
-        let today = visitor.zone.service_date(visitor.now());
-        Ok(Self { visitor, said, contract, customer, pricings, today })
+        let today = user.zone.service_date(user.now());
+        Ok(Self { user, said, contract, customer, pricings, today })
     }
 
     fn is_new(&self) -> bool {
@@ -328,7 +328,7 @@ impl<'a> Wizard<'a> {
     /// Returns the objects of a kind that a search finds: reference and name.
     async fn found(&self, kind: &str, sought: &str) -> Result<Vec<(String, String)>, Problem> {
         let raw = crate::query(&[("q", sought)]);
-        let found = self.visitor.get_with::<Search>("", &raw).await?;
+        let found = self.user.get_with::<Search>("", &raw).await?;
         let of_kind = found.view().items().filter(|one| one.kind().is(kind)).take(MAX_RESULTS);
         let named = |one: JsonView<'_, SearchResultJson>| {
             let (reference, name) = (one.reference().to_text(), one.name().to_text());
@@ -340,7 +340,7 @@ impl<'a> Wizard<'a> {
     async fn customers(&self) -> Result<PageBuilder, Problem> {
         let sought = field(self.said, "q").unwrap_or_default();
         let found: Vec<(String, String)> = if sought.is_empty() {
-            let newest = few(self.visitor, &listings::CUSTOMERS, &[]).await?;
+            let newest = few(self.user, &listings::CUSTOMERS, &[]).await?;
             JsonView::<Vec<CustomerJson>>::of(&newest)
                 .items()
                 .map(|one| (one.customer_ref().to_text(), one.profile().name().to_text()))
@@ -368,7 +368,7 @@ impl<'a> Wizard<'a> {
         // Selected pricings come first, also if the search does not find them.
         let mut options: Vec<WizardOption> = self.pricings().map(|pricing| of_pricing(pricing, true)).collect();
         let offered: Vec<WizardOption> = if sought.is_empty() {
-            let all = some_of(self.visitor, &listings::PRICINGS, OFFERED_PRICINGS).await?;
+            let all = some_of(self.user, &listings::PRICINGS, OFFERED_PRICINGS).await?;
             JsonView::<Vec<PricingJson>>::of(&all).items().map(|pricing| of_pricing(pricing, false)).collect()
         } else {
             let found = self.found("PRICING", sought).await?.into_iter();
@@ -448,7 +448,7 @@ impl<'a> Wizard<'a> {
     async fn quantities(&self, notice: Option<String>) -> Result<(PageBuilder, Option<Problem>), Problem> {
         let Some(body) = self.body() else { return Ok((self.term(), None)) };
         let previewed = body.to_string();
-        let rehearsed = self.visitor.rehearse(self.operation(), &self.reference(), Some(body)).await;
+        let rehearsed = self.user.rehearse(self.operation(), &self.reference(), Some(body)).await;
         let (effects, problem) = match rehearsed {
             Ok(effects) => (effects, None),
             Err(problem) if belongs_beside(&problem) => (JsonAnswer::default(), Some(problem)),
@@ -465,7 +465,7 @@ impl<'a> Wizard<'a> {
         let asked: Vec<&str> = shown.iter().map(|field| field.name.as_str()).collect();
         let mut hidden = self.hidden(|name| asked.contains(&name));
         hidden.push((WIZARD.to_owned(), "yes".to_owned()));
-        hidden.push(("form_key".to_owned(), self.value("form_key", &self.visitor.unique())));
+        hidden.push(("form_key".to_owned(), self.value("form_key", &self.user.unique())));
         let button = if self.is_new() { "Create contract" } else { "Add product" };
         let is_accepted = field(self.said, ACCEPTED).is_some();
         let preview = WizardPreview { fields, more, previewed, effects, is_accepted, others, button };
@@ -500,7 +500,7 @@ impl<'a> Wizard<'a> {
     }
 
     async fn carry_out(&self, body: Value) -> Result<PageAnswer, Problem> {
-        let answer = self.visitor.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
+        let answer = self.user.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
         let contract_ref = JsonView::<ContractCreatedJson>::of(&answer.json()?).contract_ref().to_text();
         let done = if self.is_new() { "new.contracts" } else { "task.add" };
         Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))

@@ -24,17 +24,17 @@ const AT_ONCE: &str = "1000";
 ///
 /// # Errors
 /// Returns the problem that occurred before the first bytes.
-pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn table(user: &SessionUser, part: &str) -> Result<PageAnswer, Problem> {
     let listing = listing_of(part)?;
-    let view = View::of(listing, &query(&visitor.request));
-    let filters = list_query(visitor, listing.part, &view.said).await?.filters;
+    let view = View::of(listing, &query(&user.request));
+    let filters = list_query(user, listing.part, &view.said).await?.filters;
     let said = pairs(&filters).into_iter().filter(|(name, _)| *name != "pageSize");
     let mut first = wanted(listing, said, AT_ONCE);
     if goes_on_by_cursor(listing) {
         // The export does not show the total.
         first.push_str("&totals=false");
     }
-    let visitor_of_rows = visitor.clone();
+    let visitor_of_rows = user.clone();
     let file = PageFile {
         media_type: media_type::of_report(ReportFormat::Csv),
         name: format!("{}.{}", listing.part, ReportFormat::Csv.as_str()),
@@ -42,11 +42,11 @@ pub(super) async fn table(visitor: &SessionUser, part: &str) -> Result<PageAnswe
             Box::pin(async move { rows(&visitor_of_rows, listing, &view, first, (writer, is_wanted)).await })
         }),
     };
-    Ok(PageAnswer::File(visitor.stream(file).await?))
+    Ok(PageAnswer::File(user.stream(file).await?))
 }
 
 async fn rows(
-    visitor: &SessionUser,
+    user: &SessionUser,
     listing: &Listing,
     view: &View,
     first: String,
@@ -64,8 +64,8 @@ async fn rows(
             // Fails, because a truncated table could be taken for the whole list.
             return Err(Problem::timed_out());
         }
-        let page = listed(&visitor.quietly(), listing, &raw).await?;
-        let elements = with_amounts_due(&visitor.quietly(), listing, view, page.elements).await?;
+        let page = listed(&user.quietly(), listing, &raw).await?;
+        let elements = with_amounts_due(&user.quietly(), listing, view, page.elements).await?;
         for element in elements.as_array().into_iter().flatten() {
             let said = row(&view.columns, element);
             let cells: Vec<Cell<'_>> = said.iter().map(|(text, is_number)| cell(text, *is_number)).collect();

@@ -22,23 +22,23 @@ const STATEMENT_MONTHS: i64 = 2;
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get::<GetCustomer>(reference).await?;
-    let balance = visitor.get::<GetBalance>(reference).await?;
+pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let customer = user.get::<GetCustomer>(reference).await?;
+    let balance = user.get::<GetBalance>(reference).await?;
     // The check is refused if no entity bills the customer by default.
-    let e_invoice = visitor.get::<CheckEInvoice>(reference).await.unwrap_or_default();
+    let e_invoice = user.get::<CheckEInvoice>(reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
-    let contracts = few(visitor, &listings::CONTRACTS, &of_customer).await?;
+    let contracts = few(user, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
-    let documents = few(visitor, &listings::DOCUMENTS, &latest).await?;
-    let payments = few(visitor, &listings::PAYMENTS, &of_customer).await?;
+    let documents = few(user, &listings::DOCUMENTS, &latest).await?;
+    let payments = few(user, &listings::PAYMENTS, &of_customer).await?;
     let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
-    let shown = ExplorerRange::usual(visitor.now(), visitor.zone)?;
-    visitor.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
+    let shown = ExplorerRange::usual(user.now(), user.zone)?;
+    user.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
     let address = sums::address("customer", &pairs(&narrowed));
-    let usage = with_page(visitor, "Usage in the last 30 days", &address, lately(visitor, &narrowed)).await?;
+    let usage = with_page(user, "Usage in the last 30 days", &address, lately(user, &narrowed)).await?;
     let title = customer.view().profile().name().to_text();
-    let (may_edit, may_contract) = (visitor.may(UseCase::EditCustomer), visitor.may(UseCase::CreateContract));
+    let (may_edit, may_contract) = (user.may(UseCase::EditCustomer), user.may(UseCase::CreateContract));
     let answers = CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract };
     let body = crate::customer(&answers);
     Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), body })
@@ -48,13 +48,13 @@ pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageB
 ///
 /// # Errors
 /// Returns the problem of a failed API call, such as one for days out of order.
-pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let customer = visitor.get::<GetCustomer>(reference).await?;
-    let today = visitor.zone.service_date(visitor.now());
+pub(super) async fn statement(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    let customer = user.get::<GetCustomer>(reference).await?;
+    let today = user.zone.service_date(user.now());
     let day = |name: &str, usual: Date| field(said, name).map_or_else(|| usual.to_string(), str::to_owned);
     let days = (day("from", plus_months(first_of_month(today), -STATEMENT_MONTHS)), day("to", today));
     let raw = crate::query(&[("from", &days.0), ("to", &days.1)]);
-    let accounts = visitor.get_with::<GetStatement>(reference, &raw).await?;
+    let accounts = user.get_with::<GetStatement>(reference, &raw).await?;
     let url = GetStatement::SPEC.url(reference);
     let files = [("PDF", "pdf"), ("CSV", "csv")].map(|(label, format)| (label, format!("{url}?{raw}&format={format}")));
     let own = Crumb { name: customer.view().profile().name().to_text(), href: href(&["customers", reference]) };
@@ -67,8 +67,8 @@ pub(super) async fn statement(visitor: &SessionUser, reference: &str, said: &For
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn lately(visitor: &SessionUser, narrowed: &FormData) -> Result<Markup, Problem> {
-    let shown = ExplorerRange::usual(visitor.now(), visitor.zone)?;
-    let answers = sums::sums(visitor, &shown.summary(narrowed)).await?;
+pub(super) async fn lately(user: &SessionUser, narrowed: &FormData) -> Result<Markup, Problem> {
+    let shown = ExplorerRange::usual(user.now(), user.zone)?;
+    let answers = sums::sums(user, &shown.summary(narrowed)).await?;
     Ok(crate::usage_lately(&answers, &Span { narrowed: narrowed.clone(), slots: shown.slots() }))
 }

@@ -156,12 +156,12 @@ struct ExplorerQuery {
     given: Vec<(String, String)>,
 }
 
-fn wanted(visitor: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Problem> {
+fn wanted(user: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Problem> {
     let given: Vec<(&str, &str)> =
         said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &crate::query(&given))?.read()?;
-    let zone = params.timezone.unwrap_or(visitor.zone);
-    let shown = ExplorerRange::of(params.from, params.to, params.interval, visitor.now(), zone)?;
+    let zone = params.timezone.unwrap_or(user.zone);
+    let shown = ExplorerRange::of(params.from, params.to, params.interval, user.now(), zone)?;
     let references = [
         ("customer_ref", &params.customer_ref),
         ("usage_product_ref", &params.usage_product_ref),
@@ -178,10 +178,10 @@ fn wanted(visitor: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Probl
 ///
 /// # Errors
 /// Returns the problem of invalid parameters or of a failed API call.
-pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
-    let ExplorerQuery { shown, narrowed, .. } = wanted(visitor, said)?;
-    let answers = sums(visitor, &shown.summary(&narrowed)).await?;
-    let totals = totals(visitor, &answers, &shown.totals(&narrowed)).await?;
+pub(super) async fn explored(user: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
+    let ExplorerQuery { shown, narrowed, .. } = wanted(user, said)?;
+    let answers = sums(user, &shown.summary(&narrowed)).await?;
+    let totals = totals(user, &answers, &shown.totals(&narrowed)).await?;
     Ok(crate::usage_sums(&answers, totals.view(), &Span { narrowed, slots: shown.slots() }))
 }
 
@@ -189,21 +189,21 @@ pub(super) async fn explored(visitor: &SessionUser, said: &FormData) -> Result<M
 ///
 /// # Errors
 /// Returns the problem of invalid parameters or of a failed API call.
-pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn page(user: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let mut said = said.clone();
-    let names = selected(visitor, PART, &mut said).await;
-    let ExplorerQuery { shown, narrowed, given } = wanted(visitor, &said)?;
+    let names = selected(user, PART, &mut said).await;
+    let ExplorerQuery { shown, narrowed, given } = wanted(user, &said)?;
     let given: Vec<(&str, &str)> = pairs(&given);
     let address = address(PART, &given);
-    let sums = with_page(visitor, "Usage", &address, explored(visitor, &said)).await?;
-    shows(visitor, &shown.summary(&narrowed));
+    let sums = with_page(user, "Usage", &address, explored(user, &said)).await?;
+    shows(user, &shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let told = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
     let mut of_days: Vec<(&str, &str)> = told.map(|(name, value)| (name.as_str(), value.as_str())).collect();
     of_days.extend([("from", first.as_str()), ("to", last.as_str()), ("pageSize", MOST_REFUSED), ("pageNumber", "0")]);
     let raw = crate::query(&of_days);
-    let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    let refused = listed(user, &listings::REFUSED, &raw).await?.elements;
 
     let explored = Explored {
         filters: filters(&given, &shown),
@@ -212,7 +212,7 @@ pub(super) async fn page(visitor: &SessionUser, said: &FormData) -> Result<PageB
         zone: shown.zone.name().to_owned(),
         interval: word(shown.interval).to_owned(),
         is_coarser: shown.is_coarser,
-        elsewhere: elsewhere(&narrowed, &shown, &Calendar::of(visitor, PART).named()),
+        elsewhere: elsewhere(&narrowed, &shown, &Calendar::of(user, PART).named()),
         refused,
     };
     let span = Span { narrowed, slots: shown.slots() };

@@ -17,23 +17,23 @@ use billing_api::problem::Problem;
 const SAMPLE: &str = "{\n  \"at\": \"2026-01-20T10:15:30Z\",\n  \"customer\": \"acme\",\n  \"calls\": 12\n}";
 
 /// Renders the editor.
-pub(super) async fn page(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
+pub(super) async fn page(user: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     let format = match edited {
-        Some(reference) => visitor.quietly().get::<GetUsageFormat>(reference).await?,
+        Some(reference) => user.quietly().get::<GetUsageFormat>(reference).await?,
         None => JsonAnswer::default(),
     };
-    Ok(made(editor(visitor, edited, format_fields(format.view().json()), SAMPLE.to_owned()), edited))
+    Ok(made(editor(user, edited, format_fields(format.view().json()), SAMPLE.to_owned()), edited))
 }
 
-fn editor(visitor: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
+fn editor(user: &SessionUser, edited: Option<&str>, fields: Vec<FormatField>, sample: String) -> FormatEditor {
     let part = listings::FORMATS.part;
     let (title, action) = match edited {
         Some(reference) => (format!("Edit usage format {reference}"), href(&["edit", part, reference])),
         None => ("New usage format".to_owned(), href(&["new", part])),
     };
-    visitor.shows(&TestUsageFormat::SPEC, "", "");
+    user.shows(&TestUsageFormat::SPEC, "", "");
     let (sample_wrong, others) = (Vec::new(), Vec::new());
-    FormatEditor { title, action, key: visitor.unique(), fields, sample, sample_wrong, mapped: None, others }
+    FormatEditor { title, action, key: user.unique(), fields, sample, sample_wrong, mapped: None, others }
 }
 
 fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
@@ -46,15 +46,15 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
 }
 
 /// Tries or saves the format in the editor.
-pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    let problem = match carry_out(visitor, edited, said).await {
+pub(super) async fn act(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+    let problem = match carry_out(user, edited, said).await {
         Ok(answer) => return Ok(answer),
         Err(problem) => problem,
     };
     if !belongs_beside(&problem) {
         return Err(problem);
     }
-    let mut editor = again(visitor, edited, said);
+    let mut editor = again(user, edited, said);
     for error in problem.errors() {
         let pointer = error.pointer.trim_start_matches('/');
         // An error in one column of the report data belongs to the field with all columns.
@@ -68,17 +68,17 @@ pub(super) async fn act(visitor: &SessionUser, edited: Option<&str>, said: &Form
     if problem.errors().is_empty() {
         editor.others.push(problem.detail().to_owned());
     }
-    Ok(told(problem, made(editor, edited).page(visitor, None)))
+    Ok(told(problem, made(editor, edited).page(user, None)))
 }
 
 /// Returns the editor with the submitted values.
-fn again(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> FormatEditor {
+fn again(user: &SessionUser, edited: Option<&str>, said: &FormData) -> FormatEditor {
     let field = |name: &str| FormatField { value: said_of(said, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
     let fields = FORMAT_FIELDS.iter().map(|(name, ..)| field(name)).collect();
-    editor(visitor, edited, fields, said_of(said, "sample").unwrap_or_default().to_owned())
+    editor(user, edited, fields, said_of(said, "sample").unwrap_or_default().to_owned())
 }
 
-async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+async fn carry_out(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
     let part = listings::FORMATS.part;
     let body = body(said);
     if said_of(said, "do") != Some("save") {
@@ -88,15 +88,15 @@ async fn carry_out(visitor: &SessionUser, edited: Option<&str>, said: &FormData)
             Problem::from(found)
         })?;
         let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
-        let tried = visitor.post::<TestUsageFormat>(asked).await?;
-        let mut editor = again(visitor, edited, said);
+        let tried = user.post::<TestUsageFormat>(asked).await?;
+        let mut editor = again(user, edited, said);
         editor.mapped = Some(tried.view().mapped().json().clone());
-        return Ok(html(made(editor, edited).page(visitor, None)));
+        return Ok(html(made(editor, edited).page(user, None)));
     }
     let (key, body) = (key(said), Some(body));
     let (saved, done) = match edited {
-        None => (visitor.carry_out::<CreateUsageFormat>("", key, body).await, "make"),
-        Some(reference) => (visitor.carry_out::<EditUsageFormat>(reference, key, body).await, "edit"),
+        None => (user.carry_out::<CreateUsageFormat>("", key, body).await, "make"),
+        Some(reference) => (user.carry_out::<EditUsageFormat>(reference, key, body).await, "edit"),
     };
     let answer = saved?;
     Ok(to(&format!("{}?done={done}", href(&[part, &answer.view().format_ref().to_text()]))))

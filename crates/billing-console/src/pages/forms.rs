@@ -306,8 +306,8 @@ const FORM_ACTIONS: &[FormAction] = &[
 ];
 
 /// Returns whether a form exists at a place and the visitor may submit it.
-pub(super) fn may(visitor: &SessionUser, kind: &str, what: &str) -> bool {
-    form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| visitor.may(use_case))
+pub(super) fn may(user: &SessionUser, kind: &str, what: &str) -> bool {
+    form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| user.may(use_case))
 }
 
 fn form_action(kind: &str, what: &str) -> Result<&'static FormAction, Problem> {
@@ -341,7 +341,7 @@ fn with_decimals(amount: &str, of: &str) -> String {
 
 /// A form and the object it concerns.
 pub(super) struct FormPage<'a> {
-    visitor: &'a SessionUser,
+    user: &'a SessionUser,
     action: &'static FormAction,
     reference: Option<&'a str>,
     /// The existing object.
@@ -355,23 +355,18 @@ impl<'a> FormPage<'a> {
     ///
     /// # Errors
     /// Returns a problem if the form or its object does not exist, or if the visitor may not submit the form.
-    pub(super) async fn at(
-        visitor: &'a SessionUser,
-        kind: &str,
-        what: &str,
-        reference: Option<&'a str>,
-    ) -> Result<Self, Problem> {
+    pub(super) async fn at(user: &'a SessionUser, kind: &str, what: &str, reference: Option<&'a str>) -> Result<Self, Problem> {
         let action = form_action(kind, what)?;
         // New objects have no reference yet; all other forms require one.
         if reference.is_none() != (kind == "new") {
             return Err(Problem::unknown_route());
         }
-        visitor.allow(action.use_case()?)?;
+        user.allow(action.use_case()?)?;
         let present = match (action.of, reference) {
-            (Some(part), Some(reference)) => resources::read(visitor, part, reference).await?,
+            (Some(part), Some(reference)) => resources::read(user, part, reference).await?,
             _ => JsonAnswer::default(),
         };
-        let asked = query(&visitor.request);
+        let asked = query(&user.request);
         let short = match action.place {
             _ if field(&asked, ADVANCED).is_some() => None,
             ["new", "pricings"] => field(&asked, MODEL).and_then(short_forms::new_pricing),
@@ -379,7 +374,7 @@ impl<'a> FormPage<'a> {
             ["new" | "edit", part] => short_forms::catalog_form(part),
             _ => None,
         };
-        Ok(Self { visitor, action, reference, present, short })
+        Ok(Self { user, action, reference, present, short })
     }
 
     /// Renders the form at a place.
@@ -387,12 +382,12 @@ impl<'a> FormPage<'a> {
     /// # Errors
     /// Returns the problems of [`at`](Self::at).
     pub(super) async fn shown_at(
-        visitor: &'a SessionUser,
+        user: &'a SessionUser,
         kind: &str,
         what: &str,
         reference: Option<&'a str>,
     ) -> Result<String, Problem> {
-        Self::at(visitor, kind, what, reference).await?.show().await
+        Self::at(user, kind, what, reference).await?.show().await
     }
 
     /// Handles the submitted form of a place.
@@ -400,13 +395,13 @@ impl<'a> FormPage<'a> {
     /// # Errors
     /// Returns problems that cannot be shown beside the form.
     pub(super) async fn taken_at(
-        visitor: &'a SessionUser,
+        user: &'a SessionUser,
         kind: &str,
         what: &str,
         reference: Option<&'a str>,
         said: &FormData,
     ) -> Result<PageAnswer, Problem> {
-        Self::at(visitor, kind, what, reference).await?.take(said).await
+        Self::at(user, kind, what, reference).await?.take(said).await
     }
 
     fn place(&self) -> Vec<&'a str> {
@@ -415,7 +410,7 @@ impl<'a> FormPage<'a> {
 
     /// Returns the address that receives the form, which is also that of the form.
     fn address(&self) -> String {
-        let asked = query(&self.visitor.request);
+        let asked = query(&self.user.request);
         let advanced = field(&asked, ADVANCED).map(|_| format!("{ADVANCED}=yes"));
         let query = self.short.as_ref().map(|short| short.query.clone()).or(advanced).filter(|query| !query.is_empty());
         let page = href(&self.place());
@@ -470,9 +465,9 @@ impl<'a> FormPage<'a> {
     pub(super) async fn show(&self) -> Result<String, Problem> {
         if self.shapes().is_empty() {
             let effects = self.rehearsed(&FormData::new()).await?;
-            return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.visitor.unique())]));
+            return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.user.unique())]));
         }
-        let asked = query(&self.visitor.request);
+        let asked = query(&self.user.request);
         if self.action.place == ["new", "pricings"] && self.short.is_none() && field(&asked, ADVANCED).is_none() {
             return Ok(self.models());
         }
@@ -537,7 +532,7 @@ impl<'a> FormPage<'a> {
         }
         // The key prevents a second execution when the form is sent twice.
         let reference = self.reference.unwrap_or_default();
-        let answer = match self.visitor.change_as_previewed(self.action.operation, reference, said, self.body(said)).await {
+        let answer = match self.user.change_as_previewed(self.action.operation, reference, said, self.body(said)).await {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
                 let effects = self.rehearsed(said).await?;
                 return Ok(told(problem, self.preview(effects, said)));
@@ -563,7 +558,7 @@ impl<'a> FormPage<'a> {
 
     async fn rehearsed(&self, said: &FormData) -> AnswerOf<DryRun> {
         let reference = self.reference.unwrap_or_default();
-        self.visitor.rehearse(self.action.operation, reference, self.body(said)).await
+        self.user.rehearse(self.action.operation, reference, self.body(said)).await
     }
 
     /// Renders the preview of a pricing: its amounts by quantity.
@@ -582,7 +577,7 @@ impl<'a> FormPage<'a> {
         let quantities = if quantities.is_empty() { vec!["1".to_owned()] } else { quantities };
         let mut asked = pricing.clone();
         asked["quantities"] = Value::from(quantities);
-        let rates = self.visitor.post::<RateNewPricing>(asked).await?;
+        let rates = self.user.post::<RateNewPricing>(asked).await?;
         let preview = PricePreview {
             title: self.title(),
             tells: self.tells(),
@@ -644,7 +639,7 @@ impl<'a> FormPage<'a> {
             example: self.short.as_ref().map_or("", |short| short.example),
             action: self.address(),
             button: if self.action.has_preview() { "Preview" } else { self.action.button },
-            key: source.said("form_key").unwrap_or_else(|| self.visitor.unique()),
+            key: source.said("form_key").unwrap_or_else(|| self.user.unique()),
             suggestions: self.all_suggestions(&shown).await?,
             others: problem.map(|problem| form_fields::others(problem, &shown)).unwrap_or_default(),
             items: fields,
@@ -691,12 +686,12 @@ impl<'a> FormPage<'a> {
             crumbs.push(Crumb { name, href: href(&[part, reference]) });
         }
         // The page shows no calls, because a form shows no data of the API.
-        PageBuilder { title: self.title(), part, crumbs, body }.page(&self.visitor.quietly(), None)
+        PageBuilder { title: self.title(), part, crumbs, body }.page(&self.user.quietly(), None)
     }
 
     /// Loads the suggestions for reference fields.
     async fn all_suggestions(&self, shown: &[Item]) -> Result<Vec<Suggestions>, Problem> {
-        let mut suggestions = suggestions(self.visitor, shown, if self.edits() { "" } else { self.action.place[1] }).await?;
+        let mut suggestions = suggestions(self.user, shown, if self.edits() { "" } else { self.action.place[1] }).await?;
         if has_field(shown, "document_ref") && self.document().customer().is_there() {
             suggestions.push(self.open_documents().await?);
         }
@@ -713,7 +708,7 @@ impl<'a> FormPage<'a> {
             ("has_amount_due", "true"),
             ("totals", "false"),
         ];
-        let open = few(&self.visitor.quietly(), &listings::DOCUMENTS, &narrowed).await?;
+        let open = few(&self.user.quietly(), &listings::DOCUMENTS, &narrowed).await?;
         let choice = |one: JsonView<'_, DocumentJson>| {
             let (number, due, currency) = (one.document_number(), one.amount_due(), one.currency());
             (one.document_ref().to_text(), format!("{}, {} {} due", number.to_text(), due.to_text(), currency.to_text()))
@@ -726,7 +721,7 @@ impl<'a> FormPage<'a> {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part: &str) -> Result<Vec<Suggestions>, Problem> {
+pub(super) async fn suggestions(user: &SessionUser, shown: &[Item], new_part: &str) -> Result<Vec<Suggestions>, Problem> {
     const NAMED: &[(&str, &str)] = &[
         ("customer_ref", "customers"),
         ("product_pricing_ref", "pricings"),
@@ -737,7 +732,7 @@ pub(super) async fn suggestions(visitor: &SessionUser, shown: &[Item], new_part:
     let mut suggestions = Vec::new();
     for (field, part) in NAMED {
         let Some(listing) = Listing::of(part).filter(|_| *part != new_part && has_field(shown, field)) else { continue };
-        let elements = some_of(visitor, listing, SUGGESTED).await?;
+        let elements = some_of(user, listing, SUGGESTED).await?;
         let choices = JsonView::<Value>::of(&elements)
             .elements()
             .map(|one| named(one.at_path(field).to_text(), &listing.name_of(one)))

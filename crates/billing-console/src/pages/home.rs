@@ -46,9 +46,9 @@ const AGES: [(&str, Option<u32>, Option<u32>); 5] = [
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn show(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
-    Ok(match page(visitor).await? {
-        Some(made) => html(made.page(visitor, reads::done(visitor))),
+pub(super) async fn show(user: &SessionUser) -> Result<PageAnswer, Problem> {
+    Ok(match page(user).await? {
+        Some(made) => html(made.page(user, reads::done(user))),
         None => to(&href(&[onboarding::START])),
     })
 }
@@ -57,40 +57,40 @@ pub(super) async fn show(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-async fn page(visitor: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
-    let is_begun = match progress(visitor).await? {
+async fn page(user: &SessionUser) -> Result<Option<PageBuilder>, Problem> {
+    let is_begun = match progress(user).await? {
         Progress::Nothing => return Ok(None),
         Progress::Begun => true,
         Progress::Complete => false,
     };
-    let (now, zone) = (visitor.now(), visitor.zone);
+    let (now, zone) = (user.now(), user.zone);
     let today = zone.service_date(now);
     let tomorrow = zone.start_of_day(day_after(today)).to_string();
     let narrowed = vec![("issues_before", tomorrow)];
-    let contracts_due = counted(visitor, "Contracts with documents to issue today", &listings::CONTRACTS, narrowed).await?;
+    let contracts_due = counted(user, "Contracts with documents to issue today", &listings::CONTRACTS, narrowed).await?;
     let narrowed = vec![("has_amount_due", "true".to_owned()), ("order", "due_date".to_owned())];
-    let owed = counted(visitor, "All amounts due", &listings::DOCUMENTS, narrowed).await?;
+    let owed = counted(user, "All amounts due", &listings::DOCUMENTS, narrowed).await?;
     let mut ages = Vec::new();
     for (name, from, to) in AGES {
-        ages.push(counted(visitor, name, &listings::DOCUMENTS, due(today, from, to)).await?);
+        ages.push(counted(user, name, &listings::DOCUMENTS, due(today, from, to)).await?);
     }
     let since = minus_days(TimeZone::UTC.service_date(now), 1).to_string();
-    sums::shows(visitor, &two_months(visitor)?.summary(&[]));
-    let usage = with_page(visitor, "Usage this month", &sums::address("months", &[]), self::months(visitor)).await?;
-    let refused = refused_since(visitor, &since).await?;
-    let runs = few(visitor, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
+    sums::shows(user, &two_months(user)?.summary(&[]));
+    let usage = with_page(user, "Usage this month", &sums::address("months", &[]), self::months(user)).await?;
+    let refused = refused_since(user, &since).await?;
+    let runs = few(user, &listings::BILLING_RUNS, &[("pageSize", "1")]).await?;
     let last_run = runs.get(0).cloned().unwrap_or_default().into();
-    let endpoints = few(visitor, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?.into();
-    let verification = visitor.get::<LastVerification>("").await?;
-    let documents = few(visitor, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
+    let endpoints = few(user, &listings::WEBHOOKS, &[("pageSize", MAX_ENDPOINTS)]).await?.into();
+    let verification = user.get::<LastVerification>("").await?;
+    let documents = few(user, &listings::DOCUMENTS, &[("order", "-created"), ("totals", "false")]).await?;
     let months = chart_months(today);
     let from = months.first().map(|month| ("issued_from", month.first_day.as_str()));
     let to = months.last().map(|month| ("issued_to", month.last_day.as_str()));
     let days = crate::query(&from.into_iter().chain(to).collect::<Vec<_>>());
-    let billed = visitor.get_with::<SummarizeDocuments>("", &days).await?;
+    let billed = user.get_with::<SummarizeDocuments>("", &days).await?;
     let verified = Timestamp::parse(&verification.view().ended_at().to_text()).ok();
     let is_verification_old = verified.is_some_and(|at| at.plus_seconds(VERIFIED_FOR_SECONDS) < now);
-    let may_bill = visitor.may(UseCase::RunBilling);
+    let may_bill = user.may(UseCase::RunBilling);
     let answers = HomeAnswers {
         is_begun,
         may_bill,
@@ -123,14 +123,14 @@ fn due(today: Date, from: Option<u32>, to: Option<u32>) -> Vec<(&'static str, St
 
 /// Returns the size of a list and the amount due of its documents. The page does not show the call.
 async fn counted(
-    visitor: &SessionUser,
+    user: &SessionUser,
     name: &'static str,
     listing: &'static Listing,
     narrowed: Vec<(&'static str, String)>,
 ) -> Result<Counted, Problem> {
     let raw = wanted(listing, narrowed.iter().map(|(name, value)| (*name, value.as_str())), "1");
     // An internal error of one list, such as an unreadable contract, must not hide the rest of the page.
-    let Listed { total, amount_due, .. } = match listed(&visitor.quietly(), listing, &raw).await {
+    let Listed { total, amount_due, .. } = match listed(&user.quietly(), listing, &raw).await {
         Err(problem) if problem.status() == StatusCode::INTERNAL_SERVER_ERROR => {
             let count = "not available".to_owned();
             return Ok(Counted { name, count, amounts: String::new(), part: listing.part, narrowed });
@@ -144,9 +144,9 @@ async fn counted(
 }
 
 /// Returns the number of events rejected since a UTC day and the most frequent rejections.
-async fn refused_since(visitor: &SessionUser, since: &str) -> Result<(String, Value), Problem> {
+async fn refused_since(user: &SessionUser, since: &str) -> Result<(String, Value), Problem> {
     let raw = crate::query(&[("from", since), ("pageSize", "1000"), ("pageNumber", "0")]);
-    let mut counts = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    let mut counts = listed(user, &listings::REFUSED, &raw).await?.elements;
     let count = |refused: &Value| JsonView::<RefusedUsageJson>::of(refused).count().json().as_u64().unwrap_or_default();
     let all = counts.as_array().into_iter().flatten().map(count).sum::<u64>().to_string();
     if let Some(counts) = counts.as_array_mut() {
@@ -176,8 +176,8 @@ fn last_of_month(first: Date) -> Date {
 }
 
 /// Returns the days of the previous month and of the month of `now`.
-fn two_months(visitor: &SessionUser) -> Result<ExplorerRange, Problem> {
-    let (now, zone) = (visitor.now(), visitor.zone);
+fn two_months(user: &SessionUser) -> Result<ExplorerRange, Problem> {
+    let (now, zone) = (user.now(), user.zone);
     let first = first_of_month(zone.service_date(now));
     ExplorerRange::of(Some(plus_months(first, -1)), Some(last_of_month(first)), Some(Interval::Day), now, zone)
 }
@@ -186,11 +186,11 @@ fn two_months(visitor: &SessionUser) -> Result<ExplorerRange, Problem> {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
-    let range = two_months(visitor)?;
-    let answers = sums::sums(visitor, &range.summary(&[])).await?;
-    let now = visitor.now();
-    let (slots, today) = (range.slots(), visitor.zone.service_date(now));
+pub(super) async fn months(user: &SessionUser) -> Result<Markup, Problem> {
+    let range = two_months(user)?;
+    let answers = sums::sums(user, &range.summary(&[])).await?;
+    let now = user.now();
+    let (slots, today) = (range.slots(), user.zone.service_date(now));
     let first = first_of_month(today);
     let first_before = plus_months(first, -1);
     // The same day of the month before, or its last day.
@@ -198,8 +198,8 @@ pub(super) async fn months(visitor: &SessionUser) -> Result<Markup, Problem> {
     let then = plus_days(first_before, days_since).min(last_of_month(first_before));
     let mut totals = [JsonAnswer::default(), JsonAnswer::default()];
     for (total, (first, last)) in totals.iter_mut().zip([(first, today), (first_before, then)]) {
-        let days = ExplorerRange::of(Some(first), Some(last), Some(Interval::Day), now, visitor.zone)?;
-        *total = sums::totals(visitor, &answers, &days.totals(&[])).await?;
+        let days = ExplorerRange::of(Some(first), Some(last), Some(Interval::Day), now, user.zone)?;
+        *total = sums::totals(user, &answers, &days.totals(&[])).await?;
     }
     let [so_far, until_then] = totals;
     let position = |day: Date| {

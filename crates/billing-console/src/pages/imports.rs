@@ -25,24 +25,24 @@ const MAX_FILE_BYTES: usize = 1024 * 1024;
 const PASTED: &str = "pasted";
 
 /// Renders the page of an import.
-pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let import = visitor.get::<GetImport>(reference).await?;
-    let body = crate::import(import.view(), visitor.may(UseCase::UndoImport));
+pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let import = user.get::<GetImport>(reference).await?;
+    let body = crate::import(import.view(), user.may(UseCase::UndoImport));
     Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
 }
 
 /// Renders the confirmation page for undoing an import.
-pub(super) async fn undo_page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    undo_page_with(visitor, reference, JsonAnswer::default().view()).await
+pub(super) async fn undo_page(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    undo_page_with(user, reference, JsonAnswer::default().view()).await
 }
 
 async fn undo_page_with(
-    visitor: &SessionUser,
+    user: &SessionUser,
     reference: &str,
     rejects: JsonView<'_, Vec<UndoRejectJson>>,
 ) -> Result<PageBuilder, Problem> {
-    let import = visitor.quietly().get::<GetImport>(reference).await?;
-    visitor.shows(&UndoImport::SPEC, reference, "");
+    let import = user.quietly().get::<GetImport>(reference).await?;
+    user.shows(&UndoImport::SPEC, reference, "");
     let body = crate::import_undo(import.view(), rejects);
     Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
 }
@@ -55,59 +55,59 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 }
 
 /// Undoes an import and shows the remaining events.
-pub(super) async fn undo(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    let result = visitor.carry_out::<UndoImport>(reference, None, None).await?;
+pub(super) async fn undo(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    let result = user.carry_out::<UndoImport>(reference, None, None).await?;
     if !result.view().refused().is_amount() {
         return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
     }
-    let made = undo_page_with(visitor, reference, result.view().rejects()).await?;
-    Ok(html(made.page(visitor, None)))
+    let made = undo_page_with(user, reference, result.view().rejects()).await?;
+    Ok(html(made.page(user, None)))
 }
 
 /// Renders the upload page.
-pub(super) async fn form(visitor: &SessionUser) -> Result<PageBuilder, Problem> {
-    Ok(form_page(visitor, crate::import_form(JsonView::of(&formats(visitor).await?), MAX_FILE_BYTES)))
+pub(super) async fn form(user: &SessionUser) -> Result<PageBuilder, Problem> {
+    Ok(form_page(user, crate::import_form(JsonView::of(&formats(user).await?), MAX_FILE_BYTES)))
 }
 
-fn form_page(visitor: &SessionUser, body: Markup) -> PageBuilder {
-    visitor.shows(&ImportUsage::SPEC, "", "dry_run=true");
+fn form_page(user: &SessionUser, body: Markup) -> PageBuilder {
+    user.shows(&ImportUsage::SPEC, "", "dry_run=true");
     PageBuilder { title: "Import file".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body }
 }
 
 /// Loads the organization's usage formats.
-async fn formats(visitor: &SessionUser) -> Result<Value, Problem> {
-    some_of(visitor, &listings::FORMATS, "1000").await
+async fn formats(user: &SessionUser) -> Result<Value, Problem> {
+    some_of(user, &listings::FORMATS, "1000").await
 }
 
 /// Handles the submitted upload forms.
-pub(super) async fn act(visitor: &SessionUser, gateway: &dyn Gateway) -> PageAnswer {
-    if let Err(problem) = visitor.allow(UseCase::RecordUsage) {
-        return refused_to(visitor, problem);
+pub(super) async fn act(user: &SessionUser, gateway: &dyn Gateway) -> PageAnswer {
+    if let Err(problem) = user.allow(UseCase::RecordUsage) {
+        return refused_to(user, problem);
     }
     // The file is read only after authentication.
     let outcome = match gateway.upload().await {
-        Ok(form) => carry_out(visitor, &form).await,
+        Ok(form) => carry_out(user, &form).await,
         Err(problem) => Err(problem),
     };
     match outcome {
         Ok(response) => response,
         // An unreadable file is reported on the upload page, where another file can be chosen.
-        Err(problem) => match self::form(visitor).await {
+        Err(problem) => match self::form(user).await {
             Ok(made) => {
                 let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
-                told(problem, made.page(visitor, Some(notice)))
+                told(problem, made.page(user, Some(notice)))
             }
-            Err(other) => refused_to(visitor, other),
+            Err(other) => refused_to(user, other),
         },
     }
 }
 
-async fn carry_out(visitor: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
+async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
     let (name, bytes) = file(form)?;
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let said = columns(form);
     let is_import = form.text("do") == Some("import");
-    let imported = import(visitor, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    let imported = import(user, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
     let chosen = form.texts("column").zip(form.texts("called"));
     let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
@@ -118,17 +118,17 @@ async fn carry_out(visitor: &SessionUser, form: &Upload) -> Result<PageAnswer, P
         }
         let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
         let body = crate::import_result(&file, result.view());
-        let framed = visitor.frame("Import result".to_owned());
+        let framed = user.frame("Import result".to_owned());
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
-        return Ok(page_of(stop, visitor.page(&frame, &body)));
+        return Ok(page_of(stop, user.page(&frame, &body)));
     }
     let (result, stop) = match guessed(imported.0.view()).filter(|_| said.is_none() && format_name.is_empty()) {
-        Some(guess) => import(visitor, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
+        Some(guess) => import(user, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
         None => imported,
     };
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
-    let body = crate::import_check(&file, JsonView::of(&formats(visitor).await?), result.view());
-    Ok(page_of(stop, form_page(visitor, body).page(visitor, None)))
+    let body = crate::import_check(&file, JsonView::of(&formats(user).await?), result.view());
+    Ok(page_of(stop, form_page(user, body).page(user, None)))
 }
 
 /// Returns a page with a result. The page of an import that stopped has the status of its problem.
@@ -203,7 +203,7 @@ type ImportOutcome = (JsonAnswer<ImportResultJson>, Option<Problem>);
 
 /// Calls the API to import a file.
 async fn import(
-    visitor: &SessionUser,
+    user: &SessionUser,
     name: &str,
     bytes: &[u8],
     (format_name, columns): (&str, Option<&Map<String, Value>>),
@@ -220,7 +220,7 @@ async fn import(
     said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     said.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
-    match visitor.import(&crate::query(&said), file).await {
+    match user.import(&crate::query(&said), file).await {
         Ok(answer) => Ok((JsonAnswer::of::<ImportUsage>(answer.json()?), None)),
         Err(problem) => match problem.import().cloned() {
             Some(result) => Ok((result.into(), Some(problem))),

@@ -13,19 +13,19 @@ use billing_api::problem::Problem;
 ///
 /// # Errors
 /// Returns a problem if the frame does not exist or an API call fails.
-pub(super) async fn frame(visitor: &SessionUser, what: &str) -> Result<PageAnswer, Problem> {
-    let said = query(&visitor.request);
+pub(super) async fn frame(user: &SessionUser, what: &str) -> Result<PageAnswer, Problem> {
+    let said = query(&user.request);
     let sums = match what {
-        "usage" => explorer::explored(visitor, &said).await,
-        "customer" => customer::lately(visitor, &said).await,
-        "months" => home::months(visitor).await,
+        "usage" => explorer::explored(user, &said).await,
+        "customer" => customer::lately(user, &said).await,
+        "months" => home::months(user).await,
         _ => return Err(Problem::unknown_route()),
     };
     Ok(match sums {
-        Ok(sums) => PageAnswer::Frame { html: visitor.framed("Usage", &sums), problem: None },
+        Ok(sums) => PageAnswer::Frame { html: user.framed("Usage", &sums), problem: None },
         Err(problem) => {
             let why = html! { p role="alert" { (reasons(&problem)) " " code { (problem.code()) } } };
-            PageAnswer::Frame { html: visitor.framed("Usage", &why), problem: Some(problem) }
+            PageAnswer::Frame { html: user.framed("Usage", &why), problem: Some(problem) }
         }
     })
 }

@@ -29,15 +29,15 @@ const PAGE_SIZE: &str = "50";
 ///
 /// # Errors
 /// Returns the problem of an invalid filter or a failed API call.
-pub(super) async fn page(visitor: &SessionUser, listing: &'static Listing, said: &FormData) -> Result<PageBuilder, Problem> {
-    let ListQuery { filters: api, names } = list_query(visitor, listing.part, said).await?;
+pub(super) async fn page(user: &SessionUser, listing: &'static Listing, said: &FormData) -> Result<PageBuilder, Problem> {
+    let ListQuery { filters: api, names } = list_query(user, listing.part, said).await?;
     let raw = wanted(listing, pairs(&api).into_iter(), PAGE_SIZE);
     let filters = openapi_index::filters(listing.operation, &api);
-    let Listed { elements, total, amount, amount_due, neighbours } = listed(visitor, listing, &raw).await?;
+    let Listed { elements, total, amount, amount_due, neighbours } = listed(user, listing, &raw).await?;
     let sums = [("Total", amount), ("Amount due", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
     let view = View::of(listing, said);
-    let elements = with_amounts_due(visitor, listing, &view, elements).await?;
+    let elements = with_amounts_due(user, listing, &view, elements).await?;
     let narrowed = filters.iter().filter(|filter| !filter.value.is_empty());
     let narrowed = narrowed.map(|filter| (filter.name.as_str(), filter.value.as_str()));
     let ordered = listing.order.map(|_| (View::ORDER, view.order.as_str()));
@@ -48,31 +48,31 @@ pub(super) async fn page(visitor: &SessionUser, listing: &'static Listing, said:
         _ => None,
     };
     let table = table.map(|report| format!("{}?{narrowed}", report.path));
-    let selection = bulk::selection(visitor, listing, said);
+    let selection = bulk::selection(user, listing, said);
     let part = ListPage { elements, total, sums, neighbours, table, selection };
-    let calendar = Calendar::of(visitor, listing.part);
+    let calendar = Calendar::of(user, listing.part);
     let periods = calendar.periods(&api);
-    let filters = ListFilters { filters: calendar.shown(filters), names, periods, address: address(visitor, listing, &view) };
-    let listing = &Listing { is_made_here: listing.is_made_here && may_make(visitor, listing), ..*listing };
+    let filters = ListFilters { filters: calendar.shown(filters), names, periods, address: address(user, listing, &view) };
+    let listing = &Listing { is_made_here: listing.is_made_here && may_make(user, listing), ..*listing };
     let body = crate::list(listing, &part, &filters, &view);
     Ok(PageBuilder::of(listing.title, listing.part, body))
 }
 
 /// Returns the complete address of a view.
-fn address(visitor: &SessionUser, listing: &Listing, view: &View) -> String {
-    let (service, query) = (visitor.service(), view.with(&[]));
+fn address(user: &SessionUser, listing: &Listing, view: &View) -> String {
+    let (service, query) = (user.service(), view.with(&[]));
     let mark = if query.is_empty() { "" } else { "?" };
     format!("{}{}{mark}{query}", service.trim_end_matches('/'), href(&[listing.part]))
 }
 
 /// Returns whether the visitor may create an element of the list.
-fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
+fn may_make(user: &SessionUser, listing: &Listing) -> bool {
     match listing.part {
-        "imports" => visitor.may(UseCase::RecordUsage),
-        "formats" => visitor.may(UseCase::CreateFormat),
-        "webhooks" => visitor.may(UseCase::CreateWebhookEndpoint),
-        "billing-runs" => visitor.may(UseCase::RunBilling),
-        part => forms::may(visitor, "new", part),
+        "imports" => user.may(UseCase::RecordUsage),
+        "formats" => user.may(UseCase::CreateFormat),
+        "webhooks" => user.may(UseCase::CreateWebhookEndpoint),
+        "billing-runs" => user.may(UseCase::RunBilling),
+        part => forms::may(user, "new", part),
     }
 }
 
@@ -81,7 +81,7 @@ fn may_make(visitor: &SessionUser, listing: &Listing) -> bool {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn with_amounts_due(
-    visitor: &SessionUser,
+    user: &SessionUser,
     listing: &Listing,
     view: &View,
     mut elements: Value,
@@ -93,7 +93,7 @@ pub(super) async fn with_amounts_due(
     for some in customers.chunks_mut(MAX_CUSTOMERS) {
         let references: Vec<String> = some.iter().map(|customer| customer_of(customer).to_text()).collect();
         let raw = crate::query(&[("customer_ref", &references.join(","))]);
-        let due = visitor.get_with::<ListAmountsDue>("", &raw).await?;
+        let due = user.get_with::<ListAmountsDue>("", &raw).await?;
         add_amounts_due(some, due.view());
     }
     Ok(elements)

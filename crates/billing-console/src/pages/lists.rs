@@ -44,19 +44,19 @@ pub(super) fn goes_on_by_cursor(listing: &Listing) -> bool {
     [listings::DOCUMENTS.part, listings::AUDIT.part].contains(&listing.part)
 }
 
-pub(super) async fn listed(visitor: &SessionUser, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
-    visitor.list(listing.operation, raw).await
+pub(super) async fn listed(user: &SessionUser, listing: &Listing, raw: &str) -> Result<Listed, Problem> {
+    user.list(listing.operation, raw).await
 }
 
 /// Loads the first elements of a filtered list, for the page of another object.
-pub(super) async fn few(visitor: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<Value, Problem> {
-    Ok(listed(visitor, listing, &wanted(listing, narrowed.iter().copied(), FEW)).await?.elements)
+pub(super) async fn few(user: &SessionUser, listing: &Listing, narrowed: &[(&str, &str)]) -> Result<Value, Problem> {
+    Ok(listed(user, listing, &wanted(listing, narrowed.iter().copied(), FEW)).await?.elements)
 }
 
 /// Loads the first `size` elements of a list. The page does not show the call.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn some_of(visitor: &SessionUser, listing: &Listing, size: &str) -> Result<Value, Problem> {
-    Ok(listed(&visitor.quietly(), listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
+pub(super) async fn some_of(user: &SessionUser, listing: &Listing, size: &str) -> Result<Value, Problem> {
+    Ok(listed(&user.quietly(), listing, &wanted(listing, std::iter::empty(), size)).await?.elements)
 }

@@ -80,9 +80,9 @@ async fn show(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswe
         return to(&crate::href(&["new", crate::listings::IMPORTS.part]));
     }
     match SessionUser::of(request, gateway).await {
-        Ok(visitor) => {
-            let answered = table::answer(&visitor, &request.method, &query(request)).await;
-            answered.unwrap_or_else(|problem| refused_to(&visitor, problem))
+        Ok(user) => {
+            let answered = table::answer(&user, &request.method, &query(request)).await;
+            answered.unwrap_or_else(|problem| refused_to(&user, problem))
         }
         Err(problem) => stranger(request, &**gateway, problem),
     }
@@ -104,18 +104,18 @@ async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer
         };
     }
     // A long form is read only after authentication.
-    let visitor = match SessionUser::of(request, gateway).await {
-        Ok(visitor) => visitor,
+    let user = match SessionUser::of(request, gateway).await {
+        Ok(user) => user,
         Err(problem) => return stranger(request, &**gateway, problem),
     };
     if request.path == IMPORT_PATH {
-        return imports::act(&visitor, &**gateway).await;
+        return imports::act(&user, &**gateway).await;
     }
     let done = match gateway.form(false).await {
-        Ok(said) => table::answer(&visitor, &request.method, &said).await,
+        Ok(said) => table::answer(&user, &request.method, &said).await,
         Err(problem) => return refused(&**gateway, problem),
     };
-    done.unwrap_or_else(|problem| refused_to(&visitor, problem))
+    done.unwrap_or_else(|problem| refused_to(&user, problem))
 }
 
 /// Redirects an unauthenticated visitor to the log-in, or shows the problem if authentication failed otherwise.
@@ -134,11 +134,11 @@ fn refused(gateway: &dyn Gateway, problem: Problem) -> PageAnswer {
 }
 
 /// Returns the error page for a known visitor.
-fn refused_to(visitor: &SessionUser, problem: Problem) -> PageAnswer {
+fn refused_to(user: &SessionUser, problem: Problem) -> PageAnswer {
     if problem.code() == CONFIRMATION_REQUIRED {
-        return team::to_confirmation(visitor);
+        return team::to_confirmation(user);
     }
-    refused_in(&visitor.frame(problem.title()), problem)
+    refused_in(&user.frame(problem.title()), problem)
 }
 
 fn refused_in(frame: &Frame, problem: Problem) -> PageAnswer {

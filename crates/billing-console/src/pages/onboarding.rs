@@ -159,19 +159,19 @@ const STEPS: [SetupResource; 5] = [
 ];
 
 /// Loads the first existing object of a step. The page does not show the call.
-async fn there(visitor: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
+async fn there(user: &SessionUser, made: &SetupResource) -> Result<Value, Problem> {
     let oldest_first = made.listing.order.map(|order| (View::ORDER, order.trim_start_matches('-')));
     let asked: Vec<(&str, &str)> = [("pageSize", "1")].into_iter().chain(oldest_first).collect();
-    let mut found = few(&visitor.quietly(), made.listing, &asked).await?;
+    let mut found = few(&user.quietly(), made.listing, &asked).await?;
     let first = found.as_array_mut().filter(|found| !found.is_empty()).map(|found| found.swap_remove(0));
     Ok(first.unwrap_or(Value::Null))
 }
 
 /// Loads the existing objects of all steps.
-async fn everything(visitor: &SessionUser) -> Result<[Value; 5], Problem> {
+async fn everything(user: &SessionUser) -> Result<[Value; 5], Problem> {
     let mut found = [const { Value::Null }; 5];
     for (found, made) in found.iter_mut().zip(&STEPS) {
-        *found = there(visitor, made).await?;
+        *found = there(user, made).await?;
     }
     Ok(found)
 }
@@ -195,8 +195,8 @@ pub(super) enum Progress {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn progress(visitor: &SessionUser) -> Result<Progress, Problem> {
-    let found = everything(visitor).await?;
+pub(super) async fn progress(user: &SessionUser) -> Result<Progress, Problem> {
+    let found = everything(user).await?;
     let done = STEPS.iter().zip(&found).filter(|(made, found)| is_done(made, found)).count();
     let [.., contract] = &found;
     Ok(match done {
@@ -216,14 +216,14 @@ struct Defaults {
 }
 
 impl Defaults {
-    async fn of(visitor: &SessionUser) -> Result<Self, Problem> {
-        let zone = visitor.zone;
-        let today = zone.service_date(visitor.now());
+    async fn of(user: &SessionUser) -> Result<Self, Problem> {
+        let zone = user.zone;
+        let today = zone.service_date(user.now());
         // Starts on the first of the month, so that a whole month is billed first.
         let first: String = today.to_string().chars().take(8).chain("01".chars()).collect();
         let first_day = billing_domain::calendar::parse_date(&first).unwrap_or(today);
         let last = plus_months(first_day, 12).pred_opt().unwrap_or(first_day).to_string();
-        Ok(Self { zone, found: everything(visitor).await?, first, last })
+        Ok(Self { zone, found: everything(user).await?, first, last })
     }
 
     fn value(&self, made: &SetupResource, field: &str) -> String {
@@ -250,27 +250,27 @@ impl Defaults {
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn page(visitor: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
-    let usual = Defaults::of(visitor).await?;
+pub(super) async fn page(user: &SessionUser, refused: Option<(&str, &FormData, &Problem)>) -> Result<String, Problem> {
+    let usual = Defaults::of(user).await?;
     let next = STEPS.iter().zip(&usual.found).position(|(made, found)| !is_done(made, found));
     let mut steps: Vec<FirstStep> =
         STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
     if let Some(next) = next {
-        steps[next].suggestions = forms::suggestions(visitor, &steps[next].items, STEPS[next].listing.part).await?;
+        steps[next].suggestions = forms::suggestions(user, &steps[next].items, STEPS[next].listing.part).await?;
     }
     for (made, found) in STEPS.iter().zip(&usual.found) {
-        visitor.shows(made.operation, made.reference_of(found), "");
+        user.shows(made.operation, made.reference_of(found), "");
     }
-    let events = few(visitor, &listings::EVENTS, &[("pageSize", "1")]).await?;
+    let events = few(user, &listings::EVENTS, &[("pageSize", "1")]).await?;
     let billed = JsonView::<Vec<EventJson>>::of(&events)
         .items()
         .next()
         .map(|event| (event.related_document_numbers().to_text(), href(&["documents", &event.related_document_ref().to_text()])));
-    let body = crate::start(&Start { steps, billed, form_key: visitor.unique() });
-    let asked = query(&visitor.request);
+    let body = crate::start(&Start { steps, billed, form_key: user.unique() });
+    let asked = query(&user.request);
     let done = field_of(&asked, "done").and_then(|name| STEPS.iter().find(|made| made.name == name));
     let done = done.map(|made| Notice::Done(format!("{} saved.", made.title)));
-    Ok(PageBuilder::of("First steps", START, body).page(visitor, done))
+    Ok(PageBuilder::of("First steps", START, body).page(user, done))
 }
 
 fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(&str, &FormData, &Problem)>) -> FirstStep {
@@ -307,24 +307,24 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
 ///
 /// # Errors
 /// Returns problems that have a page of their own.
-pub(super) async fn act(visitor: &SessionUser, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn act(user: &SessionUser, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     if name == "key" {
-        return first_call(visitor, said).await;
+        return first_call(user, said).await;
     }
     let made = STEPS.iter().find(|made| made.name == name).ok_or_else(Problem::unknown_route)?;
-    match make(visitor, made, said).await {
+    match make(user, made, said).await {
         Ok(_) => Ok(super::reply::to(&format!("{}?done={name}", href(&[START])))),
         Err(problem) if belongs_beside(&problem) => {
-            let page = page(visitor, Some((name, said, &problem))).await?;
+            let page = page(user, Some((name, said, &problem))).await?;
             Ok(told(problem, page))
         }
         Err(problem) => Err(problem),
     }
 }
 
-async fn make(visitor: &SessionUser, made: &SetupResource, said: &FormData) -> Answered {
-    let found = there(visitor, made).await?;
-    visitor.change(made.operation, made.reference_of(&found), key(said), Some(body(made, said))).await
+async fn make(user: &SessionUser, made: &SetupResource, said: &FormData) -> Answered {
+    let found = there(user, made).await?;
+    user.change(made.operation, made.reference_of(&found), key(said), Some(body(made, said))).await
 }
 
 /// Returns the API request body for a submitted form.
@@ -334,8 +334,8 @@ fn body(made: &SetupResource, said: &FormData) -> Value {
 }
 
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
-async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let [_, usage_product, first_pricing, _, contract] = everything(visitor).await?;
+async fn first_call(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let [_, usage_product, first_pricing, _, contract] = everything(user).await?;
     let contract = JsonView::<ContractJson>::of(&contract);
     let contract_ref = contract.contract_ref().to_text();
     if contract_ref.is_empty() {
@@ -343,49 +343,49 @@ async fn first_call(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer
         return Ok(super::reply::to(&href(&[START])));
     }
     let pricing = match contract.products().items().next() {
-        Some(product) => visitor.quietly().get::<GetPricing>(&product.product_pricing_ref().to_text()).await?,
+        Some(product) => user.quietly().get::<GetPricing>(&product.product_pricing_ref().to_text()).await?,
         None => first_pricing.into(),
     };
     let metered = pricing.view().line_items().items().map(|item| item.usage_product_ref()).find(|product| product.is_there());
     let usage_product_ref =
         metered.map_or_else(|| JsonView::<UsageProductJson>::of(&usage_product).usage_product_ref().to_text(), JsonView::to_text);
-    let made = visitor.carry_out::<GenerateKey>("", key(said), Some(json!({"name": "First steps"}))).await?;
+    let made = user.carry_out::<GenerateKey>("", key(said), Some(json!({"name": "First steps"}))).await?;
     let call = FirstCall {
         made,
-        service: visitor.service(),
+        service: user.service(),
         customer_ref: contract.customer_ref().to_text(),
         usage_product_ref,
         contract_ref,
     };
-    Ok(html(framed(visitor, "First event", crate::first_call(&call))))
+    Ok(html(framed(user, "First event", crate::first_call(&call))))
 }
 
 /// Renders the page that waits for a contract's first event and then shows its invoice.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn wait(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
-    let asked = query(&visitor.request);
+pub(super) async fn wait(user: &SessionUser) -> Result<PageAnswer, Problem> {
+    let asked = query(&user.request);
     let contract_ref = field_of(&asked, "contract_ref").unwrap_or_default().to_owned();
-    let events = few(visitor, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
+    let events = few(user, &listings::EVENTS, &[("contract_ref", &contract_ref), ("pageSize", "1")]).await?;
     let document_ref = JsonView::<Vec<EventJson>>::of(&events).items().next().map(|event| event.related_document_ref().to_text());
     let document = match document_ref {
-        Some(reference) => or_nothing(visitor.get::<GetDocument>(&reference).await)?,
+        Some(reference) => or_nothing(user.get::<GetDocument>(&reference).await)?,
         None => JsonAnswer::default(),
     };
-    let today = TimeZone::UTC.service_date(visitor.now()).to_string();
+    let today = TimeZone::UTC.service_date(user.now()).to_string();
     let raw = crate::query(&[("from", &today), ("pageSize", FEW_REFUSED), ("pageNumber", "0")]);
-    let refused = listed(visitor, &listings::REFUSED, &raw).await?.elements;
+    let refused = listed(user, &listings::REFUSED, &raw).await?.elements;
     let has_document = document.view().is_there();
     let is_looking = !has_document && field_of(&asked, "paused").is_none();
     let body = crate::wait(&Waited { document, refused, contract_ref, is_looking });
     let title = if has_document { "First invoice" } else { "Waiting for the first event" };
-    Ok(PageAnswer::Page { html: framed(visitor, title, body), problem: None, refreshes: is_looking })
+    Ok(PageAnswer::Page { html: framed(user, title, body), problem: None, refreshes: is_looking })
 }
 
-fn framed(visitor: &SessionUser, title: &str, body: maud::Markup) -> String {
+fn framed(user: &SessionUser, title: &str, body: maud::Markup) -> String {
     let crumbs = vec![Crumb { name: "First steps".to_owned(), href: href(&[START]) }];
-    PageBuilder { crumbs, ..PageBuilder::of(title, START, body) }.page(visitor, None)
+    PageBuilder { crumbs, ..PageBuilder::of(title, START, body) }.page(user, None)
 }
 
 #[cfg(test)]

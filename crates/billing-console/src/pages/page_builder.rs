@@ -21,14 +21,14 @@ impl PageBuilder {
     }
 
     /// Renders the complete page, with the visitor's API calls.
-    pub(super) fn page(self, visitor: &SessionUser, notice: Option<Notice>) -> String {
+    pub(super) fn page(self, user: &SessionUser, notice: Option<Notice>) -> String {
         let Self { title, part, crumbs, body } = self;
-        visitor.page(&Frame { part, crumbs, calls: visitor.calls(), notice, ..visitor.frame(title) }, &body)
+        user.page(&Frame { part, crumbs, calls: user.calls(), notice, ..user.frame(title) }, &body)
     }
 }
 
 /// Renders a page without API calls in a part of the console.
-pub(super) fn render_page(visitor: &SessionUser, title: String, part: &'static str, body: Markup) -> String {
+pub(super) fn render_page(user: &SessionUser, title: String, part: &'static str, body: Markup) -> String {
     let crumbs = Listing::of(part).map(crumbs).unwrap_or_default();
-    PageBuilder { title, part, crumbs, body }.page(&visitor.quietly(), None)
+    PageBuilder { title, part, crumbs, body }.page(&user.quietly(), None)
 }

@@ -28,12 +28,12 @@ const KINDS: &[(&str, &str, &str)] = &[
 ///
 /// # Errors
 /// Returns the problem of an unknown part or a failed API call.
-pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<PageAnswer, Problem> {
+pub(super) async fn objects(user: &SessionUser, part: &str) -> Result<PageAnswer, Problem> {
     let (_, kind, reference) = KINDS.iter().find(|(known, ..)| *known == part).ok_or_else(Problem::unknown_route)?;
-    let asked = query(&visitor.request);
+    let asked = query(&user.request);
     let found: Vec<(String, String)> = match field(&asked, "q") {
         Some(sought) => {
-            let found = visitor.get_with::<Search>("", &crate::query(&[("q", sought)])).await?;
+            let found = user.get_with::<Search>("", &crate::query(&[("q", sought)])).await?;
             let of_kind = found.view().items().filter(|one| one.kind().is(kind));
             let name = |one: JsonView<'_, SearchResultJson>| {
                 if one.name().is_there() { one.name().to_text() } else { one.number().to_text() }
@@ -42,7 +42,7 @@ pub(super) async fn objects(visitor: &SessionUser, part: &str) -> Result<PageAns
         }
         None => {
             let listing = listing_of(part)?;
-            let first = few(visitor, listing, &[]).await?;
+            let first = few(user, listing, &[]).await?;
             JsonView::<Value>::of(&first)
                 .elements()
                 .map(|one| named(one.at_path(reference).to_text(), &listing.name_of(one)))

@@ -54,9 +54,9 @@ pub(super) struct ListQuery {
 
 impl Calendar {
     /// Returns today's calendar of the visitor for a part of the console.
-    pub(super) fn of(visitor: &SessionUser, part: &'static str) -> Self {
-        let zone = visitor.zone;
-        Self { part, today: zone.service_date(visitor.now()), zone }
+    pub(super) fn of(user: &SessionUser, part: &'static str) -> Self {
+        let zone = user.zone;
+        Self { part, today: zone.service_date(user.now()), zone }
     }
 
     /// Returns the filters with dates and instants instead of a named period and dates.
@@ -158,19 +158,19 @@ impl Calendar {
 ///
 /// # Errors
 /// Returns a problem for an unknown period.
-pub(super) async fn list_query(visitor: &SessionUser, part: &'static str, said: &FormData) -> Result<ListQuery, Problem> {
-    let mut filters = Calendar::of(visitor, part).resolve(said)?;
-    let names = selected(visitor, part, &mut filters).await;
+pub(super) async fn list_query(user: &SessionUser, part: &'static str, said: &FormData) -> Result<ListQuery, Problem> {
+    let mut filters = Calendar::of(user, part).resolve(said)?;
+    let names = selected(user, part, &mut filters).await;
     Ok(ListQuery { filters, names })
 }
 
 /// Replaces names and numbers by the references of their objects, and returns the names of the selected objects. Values that
 /// identify no single object stay as they are.
-pub(super) async fn selected(visitor: &SessionUser, part: &str, filters: &mut FormData) -> FormData {
+pub(super) async fn selected(user: &SessionUser, part: &str, filters: &mut FormData) -> FormData {
     let mut names = FormData::new();
     for (name, value) in filters {
         let Some(of) = selected_part(part, name).filter(|_| !value.trim().is_empty()) else { continue };
-        let found = search(visitor, of, value.trim()).await;
+        let found = search(user, of, value.trim()).await;
         if let Some((reference, label)) = found {
             names.push((name.clone(), label));
             *value = reference;
@@ -180,11 +180,11 @@ pub(super) async fn selected(visitor: &SessionUser, part: &str, filters: &mut Fo
 }
 
 /// Finds the object with a reference, number or name. Returns its reference and its name or number.
-async fn search(visitor: &SessionUser, part: &str, sought: &str) -> Option<(String, String)> {
+async fn search(user: &SessionUser, part: &str, sought: &str) -> Option<(String, String)> {
     let (_, kind) = KINDS.iter().find(|(of, _)| *of == part)?;
     let raw = crate::query(&[("q", sought)]);
     // Without the permission to search, only references select objects.
-    let found = visitor.quietly().get_with::<Search>("", &raw).await.ok()?;
+    let found = user.quietly().get_with::<Search>("", &raw).await.ok()?;
     matching(found.view(), kind, sought)
 }
 

@@ -22,23 +22,23 @@ use billing_api::operations::{
 use billing_api::problem::Problem;
 
 /// Renders a page of a list.
-pub(super) async fn listed(visitor: &SessionUser, part: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    list_page::page(visitor, listing_of(part)?, said).await
+pub(super) async fn listed(user: &SessionUser, part: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    list_page::page(user, listing_of(part)?, said).await
 }
 
 /// Returns the PDF of a document. A problem with it is a page, not the JSON of the API.
-pub(super) async fn pdf(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    visitor.answer(&GetDocumentPdf::SPEC, reference, "").await.map(PageAnswer::Api)
+pub(super) async fn pdf(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    user.answer(&GetDocumentPdf::SPEC, reference, "").await.map(PageAnswer::Api)
 }
 
 /// Returns the e-invoice of a document.
-pub(super) async fn xml(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    visitor.answer(&GetDocumentXml::SPEC, reference, "").await.map(PageAnswer::Api)
+pub(super) async fn xml(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    user.answer(&GetDocumentXml::SPEC, reference, "").await.map(PageAnswer::Api)
 }
 
 /// Returns the notice for the action that led to the page.
-pub(super) fn done(visitor: &SessionUser) -> Option<Notice> {
-    let asked = query(&visitor.request);
+pub(super) fn done(user: &SessionUser) -> Option<Notice> {
+    let asked = query(&user.request);
     let what = match field(&asked, "done")? {
         "delete-key" => "API key deleted.",
         "run" => "Billing run finished.",
@@ -61,61 +61,61 @@ pub(super) fn done(visitor: &SessionUser) -> Option<Notice> {
     Some(Notice::Done(what.to_owned()))
 }
 
-pub(super) async fn search_page(visitor: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn search_page(user: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
     let sought = field(said, "q").unwrap_or_default();
     let raw = crate::query(&[("q", sought)]);
-    let found = visitor.get_with::<Search>("", &raw).await?;
+    let found = user.get_with::<Search>("", &raw).await?;
     Ok(PageBuilder::of("Search", "search", crate::found(sought, found.view())))
 }
 
-pub(super) async fn document(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let document = visitor.get::<GetDocument>(reference).await?;
-    let payments = visitor.get::<ListPaymentsOfDocument>(reference).await?;
+pub(super) async fn document(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let document = user.get::<GetDocument>(reference).await?;
+    let payments = user.get::<ListPaymentsOfDocument>(reference).await?;
     let title = document.view().document_number().to_text();
-    let may_change = visitor.may(UseCase::VoidDocument);
+    let may_change = user.may(UseCase::VoidDocument);
     let document_ref = document.view().document_ref().to_text();
     let pdf = href(&["documents", &document_ref, "pdf"]);
     let xml = href(&["documents", &document_ref, "xml"]);
     let usage = ReportDocumentUsage::SPEC.url(&document_ref);
-    let notifications = webhooks::of_subject(visitor, "document", &document_ref).await?;
+    let notifications = webhooks::of_subject(user, "document", &document_ref).await?;
     let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 
-pub(super) async fn event(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn event(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     // A deleted event has only its history.
-    let event = or_nothing(visitor.get::<GetEvent>(reference).await)?;
-    let history = visitor.get::<GetEventHistory>(reference).await?;
-    let body = crate::event(event.view(), history.view(), forms::may(visitor, "edit", "events"));
+    let event = or_nothing(user.get::<GetEvent>(reference).await)?;
+    let history = user.get::<GetEventHistory>(reference).await?;
+    let body = crate::event(event.view(), history.view(), forms::may(user, "edit", "events"));
     Ok(PageBuilder { title: "Usage event".to_owned(), part: "events", crumbs: crumbs(&listings::EVENTS), body })
 }
 
-pub(super) async fn thing(visitor: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
     let listing = listing_of(part)?;
-    let answer = resources::read(visitor, part, reference).await?;
+    let answer = resources::read(user, part, reference).await?;
     let title = listing.name_of(answer.view());
     let title = if title.is_empty() { reference.to_owned() } else { title };
     // The built-in format has no `changed_at` and cannot be edited.
     let is_format = part == listings::FORMATS.part && answer.view().read_as::<FormatJson>().changed_at().is_there();
-    let may_edit = forms::may(visitor, "edit", part) || (is_format && visitor.may(UseCase::EditFormat));
+    let may_edit = forms::may(user, "edit", part) || (is_format && user.may(UseCase::EditFormat));
     let edit = may_edit.then(|| href(&["edit", part, reference]));
-    let may_delete = part == listings::CHARGES.part && forms::may(visitor, "do", "delete-charge");
+    let may_delete = part == listings::CHARGES.part && forms::may(user, "do", "delete-charge");
     let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
     let body = crate::thing(&title, answer.view(), edit.as_deref(), delete.as_deref());
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }
 
-pub(super) async fn pricing(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    let pricing = visitor.get::<GetPricing>(reference).await?;
+pub(super) async fn pricing(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+    let pricing = user.get::<GetPricing>(reference).await?;
     let listing = &listings::PRICINGS;
-    let rated = async |visitor: &SessionUser, quantities: &str| {
-        visitor.get_with::<RatePricing>(reference, &crate::query(&[("quantity", quantities)])).await
+    let rated = async |user: &SessionUser, quantities: &str| {
+        user.get_with::<RatePricing>(reference, &crate::query(&[("quantity", quantities)])).await
     };
     let quantity = field(said, "quantity").unwrap_or_default().to_owned();
     let asked = if quantity.is_empty() {
         None
     } else {
-        Some(match rated(visitor, &quantity).await {
+        Some(match rated(user, &quantity).await {
             Ok(rates) => {
                 Ok(rates.view().items().next().map_or_else(JsonAnswer::default, |rate| JsonAnswer::from(rate.json().clone())))
             }
@@ -126,11 +126,10 @@ pub(super) async fn pricing(visitor: &SessionUser, reference: &str, said: &FormD
     };
     let drawn = crate::quantities(pricing.view(), &quantity).join(",");
     // The drawing's upper end may exceed the amount limit.
-    let rates =
-        if drawn.is_empty() { JsonAnswer::default() } else { rated(&visitor.quietly(), &drawn).await.unwrap_or_default() };
-    let contracts = few(visitor, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
+    let rates = if drawn.is_empty() { JsonAnswer::default() } else { rated(&user.quietly(), &drawn).await.unwrap_or_default() };
+    let contracts = few(user, &listings::CONTRACTS, &[("product_pricing_ref", reference)]).await?;
     let title = pricing.view().name().to_text();
-    let edit = forms::may(visitor, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
+    let edit = forms::may(user, "edit", listing.part).then(|| href(&["edit", listing.part, reference]));
     let body = crate::pricing(&PricingAnswers { pricing, rates, quantity, asked, contracts, edit });
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }

@@ -10,10 +10,10 @@ use billing_api::problem::Problem;
 ///
 /// # Errors
 /// Returns a problem if the part or the object does not exist.
-pub(super) async fn read(visitor: &SessionUser, part: &str, reference: &str) -> Result<JsonAnswer, Problem> {
+pub(super) async fn read(user: &SessionUser, part: &str, reference: &str) -> Result<JsonAnswer, Problem> {
     let id = Listing::of(part).and_then(|listing| listing.read).ok_or_else(Problem::unknown_route)?;
-    visitor.shows(id, reference, "");
-    Ok(JsonAnswer::from(visitor.answer(id, reference, "").await?.json()?))
+    user.shows(id, reference, "");
+    Ok(JsonAnswer::from(user.answer(id, reference, "").await?.json()?))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use billing_api::console::{ApiAnswer, ApiCall, FormData, Gateway, PageFile, PageRequest, Streamed, UsageUpload, Visitor};
+use billing_api::console::{ApiAnswer, ApiCall, ConsoleUser, FormData, Gateway, PageFile, PageRequest, Streamed, UsageUpload};
 use billing_api::json_view::JsonAnswer;
 use billing_api::operation::{Described, JsonResponse, OperationSpec};
 use billing_api::operations::DryRun;
@@ -31,7 +31,7 @@ pub(super) struct SessionUser {
     /// Time zone of the default entity, in which pages show times.
     pub(super) zone: TimeZone,
     gateway: Rc<dyn Gateway>,
-    visitor: Visitor,
+    user: ConsoleUser,
     /// The API calls that the page shows: those that read its data, and those that [`shows`](Self::shows) adds.
     calls: RefCell<Vec<crate::Call>>,
 }
@@ -42,9 +42,9 @@ impl SessionUser {
     /// # Errors
     /// Returns a problem without a live session.
     pub(super) async fn of(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> Result<Self, Problem> {
-        let visitor = gateway.visitor().await?;
+        let user = gateway.user().await?;
         let (request, gateway, calls) = (Rc::clone(request), Rc::clone(gateway), RefCell::default());
-        Ok(Self { request, zone: visitor.zone, gateway, visitor, calls })
+        Ok(Self { request, zone: user.zone, gateway, user, calls })
     }
 
     /// Returns the current time.
@@ -215,12 +215,12 @@ impl SessionUser {
 
     /// Returns the visitor's identity for the page frame.
     pub(super) fn who(&self) -> CurrentUser {
-        CurrentUser { email: self.visitor.email.clone(), is_owner: self.may(UseCase::ListAdministrators) }
+        CurrentUser { email: self.user.email.clone(), is_owner: self.may(UseCase::ListAdministrators) }
     }
 
     /// Returns whether the visitor has a permission. Pages hide actions without permission.
     pub(super) fn may(&self, use_case: UseCase) -> bool {
-        self.visitor.principal.has(use_case.need())
+        self.user.principal.has(use_case.need())
     }
 
     /// Checks a permission.
@@ -228,7 +228,7 @@ impl SessionUser {
     /// # Errors
     /// Returns a problem if the visitor lacks the permission.
     pub(super) fn allow(&self, use_case: UseCase) -> Result<(), Problem> {
-        allow(&self.visitor.principal, use_case)?;
+        allow(&self.user.principal, use_case)?;
         Ok(())
     }
 

@@ -21,19 +21,19 @@ pub(super) const PLACE: &str = "sums";
 const FEW: u64 = 50_000;
 
 /// Shows the API calls of [`sums`] on the page, which may load the sums in a frame.
-pub(super) fn shows(visitor: &SessionUser, raw: &str) {
-    visitor.shows(&SummarizeUsage::SPEC, "", raw);
+pub(super) fn shows(user: &SessionUser, raw: &str) {
+    user.shows(&SummarizeUsage::SPEC, "", raw);
     let products = wanted(&listings::USAGE_PRODUCTS, iter::empty(), MOST_PRODUCTS);
-    visitor.shows(listings::USAGE_PRODUCTS.operation, "", &products);
+    user.shows(listings::USAGE_PRODUCTS.operation, "", &products);
 }
 
 /// Loads usage sums and the usage products. The page does not show the calls.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
-    let summary = visitor.quietly().get_with::<SummarizeUsage>("", raw).await?;
-    let usage_products = some_of(visitor, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?.into();
+pub(super) async fn sums(user: &SessionUser, raw: &str) -> Result<UsageAnswers, Problem> {
+    let summary = user.quietly().get_with::<SummarizeUsage>("", raw).await?;
+    let usage_products = some_of(user, &listings::USAGE_PRODUCTS, MOST_PRODUCTS).await?.into();
     Ok(UsageAnswers { summary, usage_products })
 }
 
@@ -42,11 +42,11 @@ pub(super) async fn sums(visitor: &SessionUser, raw: &str) -> Result<UsageAnswer
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn totals(visitor: &SessionUser, answers: &UsageAnswers, raw: &str) -> AnswerOf<SummarizeUsage> {
+pub(super) async fn totals(user: &SessionUser, answers: &UsageAnswers, raw: &str) -> AnswerOf<SummarizeUsage> {
     if !answers.needs_totals() {
         return Ok(JsonAnswer::default());
     }
-    visitor.quietly().get_with::<SummarizeUsage>("", raw).await
+    user.quietly().get_with::<SummarizeUsage>("", raw).await
 }
 
 /// Returns the URL of a frame.
@@ -59,14 +59,14 @@ pub(super) fn address(what: &str, narrowed: &[(&str, &str)]) -> String {
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn with_page(
-    visitor: &SessionUser,
+    user: &SessionUser,
     title: &str,
     address: &str,
     sums: impl Future<Output = Result<Markup, Problem>>,
 ) -> Result<Markup, Problem> {
     // Counts all events: counting those of one customer takes longer.
     let all = wanted(&listings::EVENTS, iter::empty(), "1");
-    let Listed { total, .. } = listed(&visitor.quietly(), &listings::EVENTS, &all).await?;
+    let Listed { total, .. } = listed(&user.quietly(), &listings::EVENTS, &all).await?;
     let is_few = total.and_then(|total| total.parse().ok()).is_none_or(|total: u64| total <= FEW);
     if is_few { sums.await } else { Ok(crate::apart(title, address)) }
 }

@@ -41,102 +41,102 @@ macro_rules! needs {
 }
 
 macro_rules! pages {
-    ($($method:ident $path:literal needs $needs:tt |$visitor:ident, $said:pat_param, [$($segment:ident),*]| $page:expr;)+) => {
+    ($($method:ident $path:literal needs $needs:tt |$user:ident, $said:pat_param, [$($segment:ident),*]| $page:expr;)+) => {
         /// All pages. The first one that a path fits answers it.
         static PAGES: &[Page] = &[$(Page {
             method: Method::$method,
             path: $path,
             needs: needs!($needs),
-            answer: |$visitor, $said, segments| Box::pin(async move {
+            answer: |$user, $said, segments| Box::pin(async move {
                 let Ok([$($segment),*]) = <[&str; _]>::try_from(segments) else { return Err(Problem::unknown_route()) };
-                Ok(IntoPageAnswer::into_page_answer($page.await?, $visitor))
+                Ok(IntoPageAnswer::into_page_answer($page.await?, $user))
             }),
         }),+];
     };
 }
 
 pages! {
-    GET "" needs SummarizeDocuments |visitor, _, []| home::show(visitor);
-    GET "start" needs (own) |visitor, _, []| onboarding::page(visitor, None);
-    GET "start/wait" needs ListEvents |visitor, _, []| onboarding::wait(visitor);
-    POST "start/{}" needs (own) |visitor, said, [step]| onboarding::act(visitor, step, said);
-    GET "search" needs Search |visitor, said, []| reads::search_page(visitor, said);
-    GET "sums/{}" needs SummarizeUsage |visitor, _, [what]| lazy_frames::frame(visitor, what);
-    GET "csv/{}" needs (own) |visitor, _, [part]| csv::table(visitor, part);
-    GET "pick/{}" needs (own) |visitor, _, [part]| pick::objects(visitor, part);
-    POST "bulk/{}" needs (own) |visitor, said, [part]| bulk::act(visitor, part, said);
-    GET "usage" needs SummarizeUsage |visitor, said, []| explorer::page(visitor, said);
-    GET "keys" needs ListKeys |visitor, _, []| team::page(visitor, "keys");
-    POST "keys" needs GenerateKey |visitor, said, []| team::make_key(visitor, said);
-    POST "keys/rotate/{}" needs RotateKey |visitor, said, [reference]| team::rotate_key(visitor, reference, said);
-    POST "keys/delete/{}" needs DeleteKey |visitor, _, [reference]| team::delete_key(visitor, reference);
-    GET "team" needs ListAdministrators |visitor, _, []| team::page(visitor, "team");
-    POST "team" needs InviteAdministrator |visitor, said, []| team::invite(visitor, said);
-    POST "team/reset/{}" needs ResetAdministrator |visitor, said, [reference]| team::reset(visitor, reference, said);
-    POST "team/{}/{}" needs EditAdministrator |visitor, said, [action, reference]| team::edit(visitor, action, reference, said);
-    GET "account" needs GetSession |visitor, _, []| team::page(visitor, "account");
-    POST "account/password" needs ChangePassword |visitor, said, []| team::change_password(visitor, said);
-    POST "account/second-factor/{}" needs EnrollSecondFactor |visitor, said, [action]| team::second_factor(visitor, action, said);
-    POST "account/sessions/end-others" needs EndOtherSessions |visitor, _, []| team::end_other_sessions(visitor);
-    POST "account/sessions/end/{}" needs EndSession |visitor, _, [reference]| team::end_session(visitor, reference);
-    GET "confirm" needs ConfirmIdentity |visitor, _, []| team::page(visitor, team::CONFIRM);
-    POST "confirm" needs ConfirmIdentity |visitor, said, []| team::confirm(visitor, said);
-    GET "customers/{}" needs GetCustomer |visitor, _, [reference]| customer::page(visitor, reference);
-    GET "customers/{}/statement" needs GetStatement |visitor, said, [reference]| customer::statement(visitor, reference, said);
-    GET "new/contracts" needs CreateContract |visitor, said, []| contract_wizard::show(visitor, said);
-    POST "new/contracts" needs CreateContract |visitor, said, []| contract_wizard::submit(visitor, said);
-    GET "contracts/{}" needs GetContract |visitor, _, [reference]| contract_tasks::contract(visitor, reference);
-    GET "contracts/{}/add" needs EditContract |visitor, _, [reference]| contract_wizard::page(visitor, Some(reference));
-    POST "contracts/{}/add" needs EditContract |visitor, said, [reference]| contract_wizard::act(visitor, Some(reference), said);
-    GET "contracts/{}/{}" needs (own) |visitor, _, [reference, task]| contract_tasks::page(visitor, reference, task);
-    POST "contracts/{}/{}" needs (own) |visitor, said, [reference, task]| contract_tasks::act(visitor, reference, task, said);
-    GET "documents/{}" needs GetDocument |visitor, _, [reference]| reads::document(visitor, reference);
-    GET "documents/{}/pdf" needs GetDocumentPdf |visitor, _, [reference]| reads::pdf(visitor, reference);
-    GET "documents/{}/xml" needs GetDocumentXml |visitor, _, [reference]| reads::xml(visitor, reference);
-    GET "events/{}" needs GetEventHistory |visitor, _, [reference]| reads::event(visitor, reference);
-    GET "pricings/{}" needs GetPricing |visitor, said, [reference]| reads::pricing(visitor, reference, said);
-    GET "new/formats" needs CreateUsageFormat |visitor, _, []| formats::page(visitor, None);
-    POST "new/formats" needs CreateUsageFormat |visitor, said, []| formats::act(visitor, None, said);
-    GET "edit/formats/{}" needs EditUsageFormat |visitor, _, [reference]| formats::page(visitor, Some(reference));
-    POST "edit/formats/{}" needs EditUsageFormat |visitor, said, [reference]| formats::act(visitor, Some(reference), said);
-    GET "new/imports" needs ImportUsage |visitor, _, []| imports::form(visitor);
-    GET "imports/{}" needs GetImport |visitor, _, [reference]| imports::page(visitor, reference);
-    GET "imports/{}/undo" needs UndoImport |visitor, _, [reference]| imports::undo_page(visitor, reference);
-    POST "imports/{}/undo" needs UndoImport |visitor, _, [reference]| imports::undo(visitor, reference);
-    GET "new/billing-runs" needs RunBilling |visitor, _, []| runs::preview(visitor);
-    POST "new/billing-runs" needs RunBilling |visitor, _, []| runs::carry_out(visitor);
-    GET "billing-runs/{}" needs GetBillingRun |visitor, _, [reference]| runs::page(visitor, reference);
-    GET "new/webhooks" needs CreateWebhookEndpoint |visitor, _, []| webhooks::form(visitor, None);
-    POST "new/webhooks" needs CreateWebhookEndpoint |visitor, said, []| webhooks::save(visitor, None, said);
-    GET "edit/webhooks/{}" needs EditWebhookEndpoint |visitor, _, [reference]| webhooks::form(visitor, Some(reference));
-    POST "edit/webhooks/{}" needs EditWebhookEndpoint |visitor, said, [reference]| webhooks::save(visitor, Some(reference), said);
-    GET "webhooks/{}" needs GetWebhookEndpoint |visitor, _, [reference]| webhooks::page(visitor, reference);
-    POST "webhooks/rotate/{}" needs RotateWebhookSecret |visitor, said, [reference]| webhooks::rotate(visitor, reference, said);
-    POST "webhooks/test/{}" needs TestWebhookEndpoint |visitor, _, [reference]| webhooks::test(visitor, reference);
-    POST "webhooks/send/{}" needs ReplayWebhookDeliveries |visitor, said, [reference]| webhooks::send(visitor, reference, said);
-    POST "webhooks/delete/{}" needs DeleteWebhookEndpoint |visitor, _, [reference]| webhooks::delete(visitor, reference);
-    GET "deliveries/{}" needs GetNotification |visitor, _, [reference]| webhooks::delivery(visitor, reference);
-    GET "new/{}" needs (own) |visitor, _, [what]| FormPage::shown_at(visitor, "new", what, None);
-    POST "new/{}" needs (own) |visitor, said, [what]| FormPage::taken_at(visitor, "new", what, None, said);
-    GET "edit/{}/{}" needs (own) |visitor, _, [what, reference]| FormPage::shown_at(visitor, "edit", what, Some(reference));
-    POST "edit/{}/{}" needs (own) |visitor, said, [what, reference]| FormPage::taken_at(visitor, "edit", what, Some(reference), said);
-    GET "do/{}/{}" needs (own) |visitor, _, [what, reference]| FormPage::shown_at(visitor, "do", what, Some(reference));
-    POST "do/{}/{}" needs (own) |visitor, said, [what, reference]| FormPage::taken_at(visitor, "do", what, Some(reference), said);
-    GET "{}" needs (own) |visitor, said, [part]| reads::listed(visitor, part, said);
-    GET "{}/{}" needs (own) |visitor, _, [part, reference]| reads::thing(visitor, part, reference);
+    GET "" needs SummarizeDocuments |user, _, []| home::show(user);
+    GET "start" needs (own) |user, _, []| onboarding::page(user, None);
+    GET "start/wait" needs ListEvents |user, _, []| onboarding::wait(user);
+    POST "start/{}" needs (own) |user, said, [step]| onboarding::act(user, step, said);
+    GET "search" needs Search |user, said, []| reads::search_page(user, said);
+    GET "sums/{}" needs SummarizeUsage |user, _, [what]| lazy_frames::frame(user, what);
+    GET "csv/{}" needs (own) |user, _, [part]| csv::table(user, part);
+    GET "pick/{}" needs (own) |user, _, [part]| pick::objects(user, part);
+    POST "bulk/{}" needs (own) |user, said, [part]| bulk::act(user, part, said);
+    GET "usage" needs SummarizeUsage |user, said, []| explorer::page(user, said);
+    GET "keys" needs ListKeys |user, _, []| team::page(user, "keys");
+    POST "keys" needs GenerateKey |user, said, []| team::make_key(user, said);
+    POST "keys/rotate/{}" needs RotateKey |user, said, [reference]| team::rotate_key(user, reference, said);
+    POST "keys/delete/{}" needs DeleteKey |user, _, [reference]| team::delete_key(user, reference);
+    GET "team" needs ListAdministrators |user, _, []| team::page(user, "team");
+    POST "team" needs InviteAdministrator |user, said, []| team::invite(user, said);
+    POST "team/reset/{}" needs ResetAdministrator |user, said, [reference]| team::reset(user, reference, said);
+    POST "team/{}/{}" needs EditAdministrator |user, said, [action, reference]| team::edit(user, action, reference, said);
+    GET "account" needs GetSession |user, _, []| team::page(user, "account");
+    POST "account/password" needs ChangePassword |user, said, []| team::change_password(user, said);
+    POST "account/second-factor/{}" needs EnrollSecondFactor |user, said, [action]| team::second_factor(user, action, said);
+    POST "account/sessions/end-others" needs EndOtherSessions |user, _, []| team::end_other_sessions(user);
+    POST "account/sessions/end/{}" needs EndSession |user, _, [reference]| team::end_session(user, reference);
+    GET "confirm" needs ConfirmIdentity |user, _, []| team::page(user, team::CONFIRM);
+    POST "confirm" needs ConfirmIdentity |user, said, []| team::confirm(user, said);
+    GET "customers/{}" needs GetCustomer |user, _, [reference]| customer::page(user, reference);
+    GET "customers/{}/statement" needs GetStatement |user, said, [reference]| customer::statement(user, reference, said);
+    GET "new/contracts" needs CreateContract |user, said, []| contract_wizard::show(user, said);
+    POST "new/contracts" needs CreateContract |user, said, []| contract_wizard::submit(user, said);
+    GET "contracts/{}" needs GetContract |user, _, [reference]| contract_tasks::contract(user, reference);
+    GET "contracts/{}/add" needs EditContract |user, _, [reference]| contract_wizard::page(user, Some(reference));
+    POST "contracts/{}/add" needs EditContract |user, said, [reference]| contract_wizard::act(user, Some(reference), said);
+    GET "contracts/{}/{}" needs (own) |user, _, [reference, task]| contract_tasks::page(user, reference, task);
+    POST "contracts/{}/{}" needs (own) |user, said, [reference, task]| contract_tasks::act(user, reference, task, said);
+    GET "documents/{}" needs GetDocument |user, _, [reference]| reads::document(user, reference);
+    GET "documents/{}/pdf" needs GetDocumentPdf |user, _, [reference]| reads::pdf(user, reference);
+    GET "documents/{}/xml" needs GetDocumentXml |user, _, [reference]| reads::xml(user, reference);
+    GET "events/{}" needs GetEventHistory |user, _, [reference]| reads::event(user, reference);
+    GET "pricings/{}" needs GetPricing |user, said, [reference]| reads::pricing(user, reference, said);
+    GET "new/formats" needs CreateUsageFormat |user, _, []| formats::page(user, None);
+    POST "new/formats" needs CreateUsageFormat |user, said, []| formats::act(user, None, said);
+    GET "edit/formats/{}" needs EditUsageFormat |user, _, [reference]| formats::page(user, Some(reference));
+    POST "edit/formats/{}" needs EditUsageFormat |user, said, [reference]| formats::act(user, Some(reference), said);
+    GET "new/imports" needs ImportUsage |user, _, []| imports::form(user);
+    GET "imports/{}" needs GetImport |user, _, [reference]| imports::page(user, reference);
+    GET "imports/{}/undo" needs UndoImport |user, _, [reference]| imports::undo_page(user, reference);
+    POST "imports/{}/undo" needs UndoImport |user, _, [reference]| imports::undo(user, reference);
+    GET "new/billing-runs" needs RunBilling |user, _, []| runs::preview(user);
+    POST "new/billing-runs" needs RunBilling |user, _, []| runs::carry_out(user);
+    GET "billing-runs/{}" needs GetBillingRun |user, _, [reference]| runs::page(user, reference);
+    GET "new/webhooks" needs CreateWebhookEndpoint |user, _, []| webhooks::form(user, None);
+    POST "new/webhooks" needs CreateWebhookEndpoint |user, said, []| webhooks::save(user, None, said);
+    GET "edit/webhooks/{}" needs EditWebhookEndpoint |user, _, [reference]| webhooks::form(user, Some(reference));
+    POST "edit/webhooks/{}" needs EditWebhookEndpoint |user, said, [reference]| webhooks::save(user, Some(reference), said);
+    GET "webhooks/{}" needs GetWebhookEndpoint |user, _, [reference]| webhooks::page(user, reference);
+    POST "webhooks/rotate/{}" needs RotateWebhookSecret |user, said, [reference]| webhooks::rotate(user, reference, said);
+    POST "webhooks/test/{}" needs TestWebhookEndpoint |user, _, [reference]| webhooks::test(user, reference);
+    POST "webhooks/send/{}" needs ReplayWebhookDeliveries |user, said, [reference]| webhooks::send(user, reference, said);
+    POST "webhooks/delete/{}" needs DeleteWebhookEndpoint |user, _, [reference]| webhooks::delete(user, reference);
+    GET "deliveries/{}" needs GetNotification |user, _, [reference]| webhooks::delivery(user, reference);
+    GET "new/{}" needs (own) |user, _, [what]| FormPage::shown_at(user, "new", what, None);
+    POST "new/{}" needs (own) |user, said, [what]| FormPage::taken_at(user, "new", what, None, said);
+    GET "edit/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "edit", what, Some(reference));
+    POST "edit/{}/{}" needs (own) |user, said, [what, reference]| FormPage::taken_at(user, "edit", what, Some(reference), said);
+    GET "do/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "do", what, Some(reference));
+    POST "do/{}/{}" needs (own) |user, said, [what, reference]| FormPage::taken_at(user, "do", what, Some(reference), said);
+    GET "{}" needs (own) |user, said, [part]| reads::listed(user, part, said);
+    GET "{}/{}" needs (own) |user, _, [part, reference]| reads::thing(user, part, reference);
 }
 
 /// Answers a request for a page.
 ///
 /// # Errors
 /// Returns the problem of an unknown page, of a missing permission, or of the page.
-pub(super) async fn answer(visitor: &SessionUser, method: &Method, said: &FormData) -> Result<PageAnswer, Problem> {
-    let place: Vec<&str> = visitor.request.place.iter().map(String::as_str).collect();
+pub(super) async fn answer(user: &SessionUser, method: &Method, said: &FormData) -> Result<PageAnswer, Problem> {
+    let place: Vec<&str> = user.request.place.iter().map(String::as_str).collect();
     let (page, segments) = page_at(method, &place).ok_or_else(Problem::unknown_route)?;
     if let Some(operation) = page.needs {
-        visitor.allow(operation.use_case()?)?;
+        user.allow(operation.use_case()?)?;
     }
-    (page.answer)(visitor, said, segments).await
+    (page.answer)(user, said, segments).await
 }
 
 /// Returns the page that a path fits, and the segments for which `{}` stands.
@@ -161,7 +161,7 @@ impl Page {
 
 /// What a function of a page returns.
 trait IntoPageAnswer {
-    fn into_page_answer(self, visitor: &SessionUser) -> PageAnswer;
+    fn into_page_answer(self, user: &SessionUser) -> PageAnswer;
 }
 
 impl IntoPageAnswer for PageAnswer {
@@ -172,8 +172,8 @@ impl IntoPageAnswer for PageAnswer {
 
 /// A page, with the notice of the action that led to it.
 impl IntoPageAnswer for PageBuilder {
-    fn into_page_answer(self, visitor: &SessionUser) -> PageAnswer {
-        html(self.page(visitor, reads::done(visitor)))
+    fn into_page_answer(self, user: &SessionUser) -> PageAnswer {
+        html(self.page(user, reads::done(user)))
     }
 }
 

@@ -24,19 +24,19 @@ use billing_api::problem::Problem;
 pub(super) const CONFIRM: &str = "confirm";
 
 /// Returns the redirect to the page for the password, which then leads to a page of this part.
-pub(super) fn to_confirmation(visitor: &SessionUser) -> PageAnswer {
-    let path = visitor.request.path.as_str().trim_start_matches(ROOT);
+pub(super) fn to_confirmation(user: &SessionUser) -> PageAnswer {
+    let path = user.request.path.as_str().trim_start_matches(ROOT);
     let part = path.split('/').find(|segment| !segment.is_empty()).unwrap_or_default();
     to(&format!("{}?{}", href(&[CONFIRM]), crate::query(&[("next", &href(&[part]))])))
 }
 
-pub(super) async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn confirm(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let next = field(said, "next").unwrap_or_default();
-    match visitor.post::<ConfirmIdentity>(secrets(said, &["password"])).await {
+    match user.post::<ConfirmIdentity>(secrets(said, &["password"])).await {
         Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
         Err(problem) if belongs_there(&problem) => {
             let made = PageBuilder::of("Confirm your password", "account", crate::confirmation(next, Some(&reason(&problem))));
-            let page = made.page(visitor, None);
+            let page = made.page(user, None);
             Ok(told(problem, page))
         }
         Err(problem) => Err(problem),
@@ -44,17 +44,17 @@ pub(super) async fn confirm(visitor: &SessionUser, said: &FormData) -> Result<Pa
 }
 
 /// Renders the page of one of these parts.
-pub(super) async fn page(visitor: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
+pub(super) async fn page(user: &SessionUser, part: &str) -> Result<PageBuilder, Problem> {
     match part {
         CONFIRM => {
-            let next = query(&visitor.request);
+            let next = query(&user.request);
             let body = crate::confirmation(field(&next, "next").unwrap_or_default(), None);
-            visitor.shows(&ConfirmIdentity::SPEC, "", "");
+            user.shows(&ConfirmIdentity::SPEC, "", "");
             Ok(PageBuilder::of("Confirm your password", "account", body))
         }
-        "keys" => keys(visitor, key_form(&Vec::new(), None)).await,
-        "team" => team(visitor, Invitation::default()).await,
-        _ => account(visitor, "", None).await,
+        "keys" => keys(user, key_form(&Vec::new(), None)).await,
+        "team" => team(user, Invitation::default()).await,
+        _ => account(user, "", None).await,
     }
 }
 
@@ -65,9 +65,9 @@ fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
 }
 
 /// Renders the page of a rejected form with the submitted values.
-fn refused(visitor: &SessionUser, made: PageBuilder, problem: Problem) -> PageAnswer {
+fn refused(user: &SessionUser, made: PageBuilder, problem: Problem) -> PageAnswer {
     let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
-    let page = made.page(visitor, Some(notice));
+    let page = made.page(user, Some(notice));
     told(problem, page)
 }
 
@@ -76,8 +76,8 @@ fn belongs_there(problem: &Problem) -> bool {
     matches!(problem.status().as_u16(), 409 | 422 | 429)
 }
 
-async fn keys(visitor: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
-    let keys = visitor.get::<ListKeys>("").await?;
+async fn keys(user: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem> {
+    let keys = user.get::<ListKeys>("").await?;
     Ok(PageBuilder::of("API keys", "keys", crate::keys(keys.view(), &form)))
 }
 
@@ -92,7 +92,7 @@ fn chosen_scopes(said: &FormData) -> Vec<String> {
     said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
 }
 
-pub(super) async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn make_key(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
     if let Some(name) = field(said, "name") {
         body.insert("name".to_owned(), name.into());
@@ -100,108 +100,106 @@ pub(super) async fn make_key(visitor: &SessionUser, said: &FormData) -> Result<P
     if let Some(day) = field(said, "ends") {
         body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
     }
-    match visitor.post::<GenerateKey>(Value::Object(body)).await {
-        Ok(made) => Ok(shown_key(visitor, made.into_json().into())),
-        Err(problem) if belongs_there(&problem) => {
-            Ok(refused(visitor, keys(visitor, key_form(said, Some(&problem))).await?, problem))
-        }
+    match user.post::<GenerateKey>(Value::Object(body)).await {
+        Ok(made) => Ok(shown_key(user, made.into_json().into())),
+        Err(problem) if belongs_there(&problem) => Ok(refused(user, keys(user, key_form(said, Some(&problem))).await?, problem)),
         Err(problem) => Err(problem),
     }
 }
 
-pub(super) async fn rotate_key(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn rotate_key(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    let rotated = visitor.carry_out::<RotateKey>(reference, None, body).await?;
-    Ok(shown_key(visitor, rotated))
+    let rotated = user.carry_out::<RotateKey>(reference, None, body).await?;
+    Ok(shown_key(user, rotated))
 }
 
 /// Renders the page of a new key. The password is shown only once.
-fn shown_key(visitor: &SessionUser, answer: JsonAnswer<RotatedKeyJson>) -> PageAnswer {
-    let service = visitor.service();
-    shown_once(visitor, "New API key", "keys", crate::generated_key(&GeneratedKey { answer, service }))
+fn shown_key(user: &SessionUser, answer: JsonAnswer<RotatedKeyJson>) -> PageAnswer {
+    let service = user.service();
+    shown_once(user, "New API key", "keys", crate::generated_key(&GeneratedKey { answer, service }))
 }
 
-fn shown_once(visitor: &SessionUser, title: &str, part: &'static str, body: maud::Markup) -> PageAnswer {
-    html(visitor.page(&Frame { part, ..visitor.frame(title.to_owned()) }, &body))
+fn shown_once(user: &SessionUser, title: &str, part: &'static str, body: maud::Markup) -> PageAnswer {
+    html(user.page(&Frame { part, ..user.frame(title.to_owned()) }, &body))
 }
 
-pub(super) async fn delete_key(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    visitor.answer(&DeleteKey::SPEC, reference, "").await?;
+pub(super) async fn delete_key(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    user.answer(&DeleteKey::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-key", href(&["keys"]))))
 }
 
-async fn team(visitor: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
-    let all = visitor.get::<ListAdministrators>("").await?;
-    let body = crate::team(all.view(), &visitor.who().email, &invitation);
+async fn team(user: &SessionUser, invitation: Invitation) -> Result<PageBuilder, Problem> {
+    let all = user.get::<ListAdministrators>("").await?;
+    let body = crate::team(all.view(), &user.who().email, &invitation);
     Ok(PageBuilder::of("Team", "team", body))
 }
 
-pub(super) async fn invite(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn invite(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
-    match visitor.post::<InviteAdministrator>(json!({"email": email, "role": role})).await {
-        Ok(invited) => Ok(shown_invitation(visitor, invited.view())),
+    match user.post::<InviteAdministrator>(json!({"email": email, "role": role})).await {
+        Ok(invited) => Ok(shown_invitation(user, invited.view())),
         Err(problem) if belongs_there(&problem) => {
             let invitation = Invitation { email, role, wrong: wrong(Some(&problem)) };
-            Ok(refused(visitor, team(visitor, invitation).await?, problem))
+            Ok(refused(user, team(user, invitation).await?, problem))
         }
         Err(problem) => Err(problem),
     }
 }
 
-fn shown_invitation(visitor: &SessionUser, answer: JsonView<'_, InvitationJson>) -> PageAnswer {
-    let body = crate::invited(answer, &visitor.service());
-    shown_once(visitor, "One-time password", "team", body)
+fn shown_invitation(user: &SessionUser, answer: JsonView<'_, InvitationJson>) -> PageAnswer {
+    let body = crate::invited(answer, &user.service());
+    shown_once(user, "One-time password", "team", body)
 }
 
-pub(super) async fn reset(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn reset(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
-    match visitor.carry_out::<ResetAdministrator>(reference, None, Some(body)).await {
-        Ok(reset) => Ok(shown_invitation(visitor, reset.view())),
-        Err(problem) => team_refused(visitor, problem).await,
+    match user.carry_out::<ResetAdministrator>(reference, None, Some(body)).await {
+        Ok(reset) => Ok(shown_invitation(user, reset.view())),
+        Err(problem) => team_refused(user, problem).await,
     }
 }
 
-pub(super) async fn edit(visitor: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn edit(user: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let (body, done) = match action {
         "role" => (json!({"role": field(said, "role")}), "edit"),
         "disable" => (json!({"disabled": true}), "disable"),
         "enable" => (json!({"disabled": false}), "enable"),
         _ => return Err(Problem::unknown_route()),
     };
-    match visitor.carry_out::<EditAdministrator>(reference, None, Some(body)).await {
+    match user.carry_out::<EditAdministrator>(reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done={done}", href(&["team"])))),
-        Err(problem) => team_refused(visitor, problem).await,
+        Err(problem) => team_refused(user, problem).await,
     }
 }
 
-async fn team_refused(visitor: &SessionUser, problem: Problem) -> Result<PageAnswer, Problem> {
+async fn team_refused(user: &SessionUser, problem: Problem) -> Result<PageAnswer, Problem> {
     if !belongs_there(&problem) {
         return Err(problem);
     }
-    Ok(refused(visitor, team(visitor, Invitation::default()).await?, problem))
+    Ok(refused(user, team(user, Invitation::default()).await?, problem))
 }
 
-async fn account(visitor: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
-    let own = visitor.get::<GetSession>("").await?;
-    let sessions = visitor.get::<ListSessions>("").await?;
+async fn account(user: &SessionUser, tried: &str, problem: Option<&Problem>) -> Result<PageBuilder, Problem> {
+    let own = user.get::<GetSession>("").await?;
+    let sessions = user.get::<ListSessions>("").await?;
     let answers = AccountAnswers { account: own, sessions, tried: tried.to_owned(), wrong: wrong(problem) };
     Ok(PageBuilder::of("Your account", "account", crate::account(&answers)))
 }
 
 /// Renders the account page with the result or the problem of an action.
-async fn account_after(visitor: &SessionUser, form: &str, outcome: Result<(), Problem>) -> Result<PageAnswer, Problem> {
+async fn account_after(user: &SessionUser, form: &str, outcome: Result<(), Problem>) -> Result<PageAnswer, Problem> {
     match outcome {
         Ok(_) => Ok(to(&format!("{}?done={form}", href(&["account"])))),
-        Err(problem) if belongs_there(&problem) => Ok(refused(visitor, account(visitor, form, Some(&problem)).await?, problem)),
+        Err(problem) if belongs_there(&problem) => Ok(refused(user, account(user, form, Some(&problem)).await?, problem)),
         Err(problem) => Err(problem),
     }
 }
 
-pub(super) async fn change_password(visitor: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let changed = visitor.post::<ChangePassword>(secrets(said, &["password", "new_password"])).await.map(drop);
-    account_after(visitor, "password", changed).await
+pub(super) async fn change_password(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+    let changed = user.post::<ChangePassword>(secrets(said, &["password", "new_password"])).await.map(drop);
+    account_after(user, "password", changed).await
 }
 
 /// Returns fields without trimming, because every character of a password counts.
@@ -210,35 +208,33 @@ fn secrets(said: &FormData, names: &[&str]) -> Value {
     Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
 }
 
-pub(super) async fn second_factor(visitor: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn second_factor(user: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     match action {
         "enroll" => {
-            let answer = visitor.carry_out::<EnrollSecondFactor>("", None, None).await?;
+            let answer = user.carry_out::<EnrollSecondFactor>("", None, None).await?;
             let (secret, uri) = (answer.view().secret().to_text(), answer.view().uri().to_text());
             let enrollment = Enrollment { secret, uri, wrong: Vec::new() };
-            Ok(shown_once(visitor, "Second factor setup", "account", crate::enrolled(&enrollment)))
+            Ok(shown_once(user, "Second factor setup", "account", crate::enrolled(&enrollment)))
         }
-        "confirm" => match visitor.post::<ConfirmSecondFactor>(secrets(said, &["code"])).await {
-            Ok(codes) => Ok(shown_once(visitor, "Recovery codes", "account", crate::recovery_codes(&codes))),
-            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
-                Ok(wrong_code(visitor, said, problem))
-            }
-            Err(problem) => account_after(visitor, "enroll", Err(problem)).await,
+        "confirm" => match user.post::<ConfirmSecondFactor>(secrets(said, &["code"])).await {
+            Ok(codes) => Ok(shown_once(user, "Recovery codes", "account", crate::recovery_codes(&codes))),
+            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => Ok(wrong_code(user, said, problem)),
+            Err(problem) => account_after(user, "enroll", Err(problem)).await,
         },
         "remove" => {
-            let removed = visitor.post::<RemoveSecondFactor>(secrets(said, &["password", "code"])).await.map(drop);
-            account_after(visitor, "remove", removed).await
+            let removed = user.post::<RemoveSecondFactor>(secrets(said, &["password", "code"])).await.map(drop);
+            account_after(user, "remove", removed).await
         }
         _ => Err(Problem::unknown_route()),
     }
 }
 
 /// Renders the enrollment page again after a wrong code. The form carries the secret.
-fn wrong_code(visitor: &SessionUser, said: &FormData, problem: Problem) -> PageAnswer {
+fn wrong_code(user: &SessionUser, said: &FormData, problem: Problem) -> PageAnswer {
     let text = |name| field(said, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
     let made = PageBuilder::of("Second factor setup", "account", crate::enrolled(&enrollment));
-    let page = made.page(visitor, None);
+    let page = made.page(user, None);
     told(problem, page)
 }
 
@@ -246,12 +242,12 @@ fn reason(problem: &Problem) -> String {
     problem.errors().first().map_or_else(|| problem.detail().to_owned(), |error| error.detail.clone())
 }
 
-pub(super) async fn end_session(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    visitor.answer(&EndSession::SPEC, reference, "").await?;
+pub(super) async fn end_session(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    user.answer(&EndSession::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }
 
-pub(super) async fn end_other_sessions(visitor: &SessionUser) -> Result<PageAnswer, Problem> {
-    visitor.answer(&EndOtherSessions::SPEC, "", "").await?;
+pub(super) async fn end_other_sessions(user: &SessionUser) -> Result<PageAnswer, Problem> {
+    user.answer(&EndOtherSessions::SPEC, "", "").await?;
     Ok(to(&format!("{}?done=end-session", href(&["account"]))))
 }

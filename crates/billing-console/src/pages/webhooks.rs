@@ -22,27 +22,27 @@ use billing_api::problem::Problem;
 const MANY: &str = "1000";
 
 /// Renders the page of an endpoint.
-pub(super) async fn page(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let endpoint = visitor.get::<GetWebhookEndpoint>(reference).await?;
-    let deliveries = few(visitor, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
-    let may_change = visitor.may(UseCase::EditWebhookEndpoint);
+pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let endpoint = user.get::<GetWebhookEndpoint>(reference).await?;
+    let deliveries = few(user, &listings::DELIVERIES, &[("endpoint_ref", reference)]).await?;
+    let may_change = user.may(UseCase::EditWebhookEndpoint);
     let title = endpoint.view().url().to_text();
     let body = crate::webhook(&WebhookAnswers { endpoint, deliveries, may_change });
     Ok(PageBuilder { title, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::WEBHOOKS), body })
 }
 
 /// Renders a notification with its deliveries.
-pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
-    let notification = visitor.get::<GetNotification>(reference).await?;
+pub(super) async fn delivery(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
+    let notification = user.get::<GetNotification>(reference).await?;
     let at = notification.view();
     let (kind, subject) = (at.kind().to_text(), at.subject().to_text());
     let asked = crate::query(&[("type", &kind), ("subject", &subject), ("pageSize", MANY)]);
-    let all = visitor.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
+    let all = user.list(&ListWebhookDeliveries::SPEC, &asked).await?.elements;
     let of_it =
         JsonView::<Vec<WebhookDeliveryJson>>::of(&all).items().filter(|delivery| delivery.notification_ref().is(reference));
     let deliveries = Value::Array(of_it.map(|delivery| delivery.json().clone()).collect());
     // A test belongs to no delivery that could be sent again.
-    let body = crate::delivered(at, JsonView::of(&deliveries), visitor.may(UseCase::ReplayWebhookDeliveries));
+    let body = crate::delivered(at, JsonView::of(&deliveries), user.may(UseCase::ReplayWebhookDeliveries));
     Ok(PageBuilder { title: kind, part: listings::WEBHOOKS.part, crumbs: crumbs(&listings::DELIVERIES), body })
 }
 
@@ -50,17 +50,17 @@ pub(super) async fn delivery(visitor: &SessionUser, reference: &str) -> Result<P
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
-pub(super) async fn of_subject(visitor: &SessionUser, kind: &str, reference: &str) -> AnswerOf<ListNotifications> {
+pub(super) async fn of_subject(user: &SessionUser, kind: &str, reference: &str) -> AnswerOf<ListNotifications> {
     let subject = format!("{kind}:{reference}");
-    visitor.get_with::<ListNotifications>("", &crate::query(&[("subject", &subject), ("pageSize", MANY)])).await
+    user.get_with::<ListNotifications>("", &crate::query(&[("subject", &subject), ("pageSize", MANY)])).await
 }
 
 /// Renders the form that creates or edits an endpoint.
-pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
+pub(super) async fn form(user: &SessionUser, edited: Option<&str>) -> Result<PageBuilder, Problem> {
     let Some(reference) = edited else {
-        return Ok(made(WebhookForm { enabled: true, ..blank(visitor, None) }, None));
+        return Ok(made(WebhookForm { enabled: true, ..blank(user, None) }, None));
     };
-    let endpoint = visitor.quietly().get::<GetWebhookEndpoint>(reference).await?;
+    let endpoint = user.quietly().get::<GetWebhookEndpoint>(reference).await?;
     let at = endpoint.view();
     let form = WebhookForm {
         url: at.url().to_text(),
@@ -68,7 +68,7 @@ pub(super) async fn form(visitor: &SessionUser, edited: Option<&str>) -> Result<
         customer_refs: joined(at.customer_refs()),
         description: at.description().to_text(),
         enabled: at.enabled().is_true(),
-        ..blank(visitor, edited)
+        ..blank(user, edited)
     };
     Ok(made(form, edited))
 }
@@ -78,13 +78,13 @@ fn joined<T>(texts: JsonView<'_, Vec<T>>) -> String {
     texts.items().map(JsonView::to_text).collect::<Vec<_>>().join(" ")
 }
 
-fn blank(visitor: &SessionUser, edited: Option<&str>) -> WebhookForm {
+fn blank(user: &SessionUser, edited: Option<&str>) -> WebhookForm {
     let part = listings::WEBHOOKS.part;
     let (title, action) = match edited {
         Some(reference) => ("Edit webhook endpoint", href(&["edit", part, reference])),
         None => ("New webhook endpoint", href(&["new", part])),
     };
-    WebhookForm { title: title.to_owned(), action, key: visitor.unique(), ..WebhookForm::default() }
+    WebhookForm { title: title.to_owned(), action, key: user.unique(), ..WebhookForm::default() }
 }
 
 fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
@@ -95,7 +95,7 @@ fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
     PageBuilder { title: form.title, part, crumbs, body }
 }
 
-pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn save(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
     let text = |name| field(said, name).unwrap_or_default();
     let list = |name| {
         let all: Vec<&str> = text(name).split_whitespace().collect();
@@ -113,10 +113,10 @@ pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &For
         Some(reference) => (&EditWebhookEndpoint::SPEC, reference),
         None => (&CreateWebhookEndpoint::SPEC, ""),
     };
-    let problem = match visitor.change(id, reference, key(said), Some(Value::Object(body))).await {
+    let problem = match user.change(id, reference, key(said), Some(Value::Object(body))).await {
         Ok(answer) => match edited {
             Some(reference) => return Ok(to(&format!("{}?done=edit", href(&[listings::WEBHOOKS.part, reference])))),
-            None => return Ok(shown_secret(visitor, &answer.json()?.into())),
+            None => return Ok(shown_secret(user, &answer.json()?.into())),
         },
         Err(problem) => problem,
     };
@@ -135,29 +135,29 @@ pub(super) async fn save(visitor: &SessionUser, edited: Option<&str>, said: &For
         description: text("description").to_owned(),
         enabled: field(said, "enabled").is_some(),
         wrong,
-        ..blank(visitor, edited)
+        ..blank(user, edited)
     };
-    let page = made(form, edited).page(visitor, None);
+    let page = made(form, edited).page(user, None);
     Ok(told(problem, page))
 }
 
 /// Renders the page of a new secret, which is shown only once.
-fn shown_secret(visitor: &SessionUser, answer: &JsonAnswer<RotatedSecretJson>) -> PageAnswer {
+fn shown_secret(user: &SessionUser, answer: &JsonAnswer<RotatedSecretJson>) -> PageAnswer {
     let body = crate::webhook_secret(answer.view());
-    html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&visitor.quietly(), None))
+    html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&user.quietly(), None))
 }
 
-pub(super) async fn rotate(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn rotate(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
-    match visitor.carry_out::<RotateWebhookSecret>(reference, None, body).await {
-        Ok(rotated) => Ok(shown_secret(visitor, &rotated)),
-        Err(problem) => beside(visitor, reference, problem).await,
+    match user.carry_out::<RotateWebhookSecret>(reference, None, body).await {
+        Ok(rotated) => Ok(shown_secret(user, &rotated)),
+        Err(problem) => beside(user, reference, problem).await,
     }
 }
 
-pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    let attempt = visitor.carry_out::<TestWebhookEndpoint>(reference, None, None).await?;
+pub(super) async fn test(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    let attempt = user.carry_out::<TestWebhookEndpoint>(reference, None, None).await?;
     let at = attempt.view();
     let (outcome, status, said) = (at.outcome().to_text(), at.status().to_text(), at.excerpt().to_text());
     let notice = if at.outcome().is("DELIVERED") {
@@ -166,30 +166,30 @@ pub(super) async fn test(visitor: &SessionUser, reference: &str) -> Result<PageA
         let told = [status, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
         Notice::Refused(outcome, told)
     };
-    Ok(html(page(visitor, reference).await?.page(visitor, Some(notice))))
+    Ok(html(page(user, reference).await?.page(user, Some(notice))))
 }
 
 /// Sends a notification again.
-pub(super) async fn send(visitor: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn send(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
     let notification = field(said, "notification_ref").unwrap_or_default();
     let body = json!({"notification_refs": [notification], "only": "ALL"});
-    match visitor.carry_out::<ReplayWebhookDeliveries>(reference, None, Some(body)).await {
+    match user.carry_out::<ReplayWebhookDeliveries>(reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done=send", href(&[listings::DELIVERIES.part, notification])))),
-        Err(problem) => beside(visitor, reference, problem).await,
+        Err(problem) => beside(user, reference, problem).await,
     }
 }
 
-pub(super) async fn delete(visitor: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
-    visitor.answer(&DeleteWebhookEndpoint::SPEC, reference, "").await?;
+pub(super) async fn delete(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
+    user.answer(&DeleteWebhookEndpoint::SPEC, reference, "").await?;
     Ok(to(&format!("{}?done=delete-webhook", href(&[listings::WEBHOOKS.part]))))
 }
 
 /// Renders a conflict on the page of the endpoint. Other problems have a page of their own.
-async fn beside(visitor: &SessionUser, reference: &str, problem: Problem) -> Result<PageAnswer, Problem> {
+async fn beside(user: &SessionUser, reference: &str, problem: Problem) -> Result<PageAnswer, Problem> {
     if problem.status().as_u16() != 409 {
         return Err(problem);
     }
     let notice = Notice::Refused(problem.code().to_owned(), problem.detail().to_owned());
-    let page = page(visitor, reference).await?.page(visitor, Some(notice));
+    let page = page(user, reference).await?.page(user, Some(notice));
     Ok(told(problem, page))
 }
