@@ -26,7 +26,7 @@ pub struct Preview {
     /// Button label.
     pub button: &'static str,
     /// All submitted fields.
-    pub said: Vec<(String, String)>,
+    pub submitted: Vec<(String, String)>,
     /// Whether a form exists to return to.
     pub has_form: bool,
     /// Target of the cancel link.
@@ -72,7 +72,7 @@ pub fn preview(preview: &Preview) -> Markup {
             (whole_documents(effects))
         } @else { p { "No documents would change." } }
         form.actions method="post" action=(preview.action) {
-            @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
+            @for (name, value) in &preview.submitted { input type="hidden" name=(name) value=(value); }
             (warnings(effects.warnings(), preview.is_accepted))
             button name=(CONFIRMED) value="yes" { (preview.button) }
             @if preview.has_form { button.plain name=(AGAIN) value="yes" { "Edit" } }
@@ -236,7 +236,7 @@ mod tests {
             is_accepted: false,
             action: "/console/do/void/d".to_owned(),
             button: "Void",
-            said: vec![("reason".to_owned(), "\"><b>".to_owned())],
+            submitted: vec![("reason".to_owned(), "\"><b>".to_owned())],
             has_form: true,
             back: "/console/documents/d".to_owned(),
         })

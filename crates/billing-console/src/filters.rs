@@ -196,7 +196,7 @@ pub(crate) fn narrowing(listing: &Listing, shown: &ListFilters, view: &View) -> 
         (periods(layout, &shown.periods, view))
         form method="get" action=(href(&[listing.part])) {
             // Preserves parameters that are not inputs of this form.
-            @for (name, value) in &view.said {
+            @for (name, value) in &view.submitted {
                 @if !View::OF_PAGE.contains(&name.as_str()) && shown.filters.iter().all(|filter| filter.name != *name) {
                     input type="hidden" name=(name) value=(value);
                 }
@@ -290,7 +290,8 @@ fn periods(layout: &Layout, periods: &[NamedPeriod], view: &View) -> Markup {
     let Some(of) = layout.period.filter(|_| !periods.is_empty()) else { return html! {} };
     let without = |more: &[(&str, &str)]| {
         let is_other = |name: &str| ![of.from, of.to, NamedPeriod::PARAMETER].contains(&name);
-        let others = view.said.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| is_other(name));
+        let others =
+            view.submitted.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| is_other(name));
         format!("?{}", query(&others.chain(more.iter().copied()).collect::<Vec<_>>()))
     };
     html! {
@@ -357,12 +358,13 @@ mod tests {
         Filter { name: name.to_owned(), meaning: String::new(), kind, value: value.to_owned() }
     }
 
-    fn shown(filters: Vec<Filter>, said: &[(&str, &str)]) -> String {
-        let said: Vec<(String, String)> = said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    fn shown(filters: Vec<Filter>, submitted: &[(&str, &str)]) -> String {
+        let submitted: Vec<(String, String)> =
+            submitted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let period = NamedPeriod { word: "last_month", label: "Last month", is_shown: true };
         let names = vec![("customer_ref".to_owned(), "Acme <Ltd>".to_owned())];
         let shown = ListFilters { filters, names, periods: vec![period], address: "/console/documents".to_owned() };
-        narrowing(&DOCUMENTS, &shown, &View::of(&DOCUMENTS, &said)).into_string()
+        narrowing(&DOCUMENTS, &shown, &View::of(&DOCUMENTS, &submitted)).into_string()
     }
 
     #[test]

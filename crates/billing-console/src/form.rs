@@ -528,8 +528,8 @@ mod tests {
     fn what_may_be_passed_over_is_a_click_away_where_it_is_much() {
         let many = |count: usize| (0..count).map(|place| Item::Field(field(&format!("f{place}"), "", &[])));
         assert!(!shown(many(8).collect()).contains("<details class=\"more\">"));
-        let said = Item::Field(field("said", "x", &[]));
-        let page = shown(many(12).chain([said]).collect());
+        let submitted = Item::Field(field("said", "x", &[]));
+        let page = shown(many(12).chain([submitted]).collect());
         let (first, folded) = page.split_once("<details class=\"more\">").expect("a fold");
         assert!(first.contains("name=\"said\"") && first.contains("name=\"f5\"") && folded.contains("name=\"f6\""), "{page}");
     }

@@ -199,8 +199,8 @@ mod tests {
     fn what_is_wrong_stands_beside_its_field_and_what_was_said_stays() {
         let wrong =
             vec![("scopes".to_owned(), "must have at least one".to_owned()), ("expires_at".to_owned(), "later".to_owned())];
-        let said = KeyForm { name: "Gateway".to_owned(), chosen: vec!["read".to_owned()], wrong, ..form() };
-        let shown = keys(JsonView::of(&json!([])), &said).into_string();
+        let submitted = KeyForm { name: "Gateway".to_owned(), chosen: vec!["read".to_owned()], wrong, ..form() };
+        let shown = keys(JsonView::of(&json!([])), &submitted).into_string();
         assert!(shown.contains("must have at least one") && shown.contains("later") && shown.contains("value=\"Gateway\""));
         assert_eq!(shown.matches(" checked").count(), 1, "{shown}");
     }

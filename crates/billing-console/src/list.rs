@@ -175,7 +175,7 @@ pub struct View {
     /// Sort order; the prefix `-` means descending.
     pub order: String,
     /// The query parameters except the page.
-    pub said: Vec<(String, String)>,
+    pub submitted: Vec<(String, String)>,
 }
 
 impl View {
@@ -189,20 +189,21 @@ impl View {
     pub(crate) const OF_PAGE: [&str; 3] = [Self::COLUMNS, Self::SELECTED, NamedPeriod::PARAMETER];
 
     /// Creates the view for the parameters of a query.
-    pub fn of(listing: &Listing, said: &[(String, String)]) -> Self {
+    pub fn of(listing: &Listing, submitted: &[(String, String)]) -> Self {
         // The page is dropped, because page numbers and cursors are valid only for one sort order.
         let is_kept = |(name, value): &&(String, String)| {
             !value.is_empty() && !["done", "cursor", "pageNumber", Self::COLUMNS, Self::SELECTED].contains(&name.as_str())
         };
-        let wants = |column: &&Column| said.iter().any(|(name, value)| name == Self::COLUMNS && value == column.field);
+        let wants = |column: &&Column| submitted.iter().any(|(name, value)| name == Self::COLUMNS && value == column.field);
         let wanted: Vec<Column> = listing.columns.iter().filter(wants).copied().collect();
         let columns = if wanted.is_empty() { listing.usual_columns() } else { wanted };
         let named = if has_fields(&columns, &listing.usual_columns()) { &[] } else { columns.as_slice() };
         let named = named.iter().map(|column| (Self::COLUMNS.to_owned(), column.field.to_owned()));
-        let order = said.iter().find(|(name, value)| name == Self::ORDER && !value.is_empty()).map(|(_, order)| order.as_str());
+        let order =
+            submitted.iter().find(|(name, value)| name == Self::ORDER && !value.is_empty()).map(|(_, order)| order.as_str());
         Self {
             order: order.or(listing.order).unwrap_or_default().to_owned(),
-            said: said.iter().filter(is_kept).cloned().chain(named).collect(),
+            submitted: submitted.iter().filter(is_kept).cloned().chain(named).collect(),
             columns,
         }
     }
@@ -214,14 +215,14 @@ impl View {
 
     /// Returns the query with additional parameters, which replace existing ones.
     pub fn with(&self, more: &[(&str, &str)]) -> String {
-        let said = self.said.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let said = said.filter(|(name, _)| more.iter().all(|(other, _)| name != other));
-        query(&said.chain(more.iter().copied()).collect::<Vec<_>>())
+        let submitted = self.submitted.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let submitted = submitted.filter(|(name, _)| more.iter().all(|(other, _)| name != other));
+        query(&submitted.chain(more.iter().copied()).collect::<Vec<_>>())
     }
 
     /// Adds the selected columns to a page's query from the API.
     fn beside(&self, page: &str) -> String {
-        let named = self.said.iter().filter(|(name, _)| name == Self::COLUMNS);
+        let named = self.submitted.iter().filter(|(name, _)| name == Self::COLUMNS);
         let named: Vec<(&str, &str)> = named.map(|(name, value)| (name.as_str(), value.as_str())).collect();
         if named.is_empty() { page.to_owned() } else { format!("{page}&{}", query(&named)) }
     }
@@ -347,12 +348,12 @@ pub fn headings(columns: &[Column]) -> Vec<String> {
 /// Returns a CSV row below [`headings`], with all digits and UTC timestamps. The flag marks numbers.
 pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool)> {
     let element = JsonView::of(element);
-    let said = |field: &str| (element.at_path(field).to_text(), element.at_path(field).json().is_number());
+    let submitted = |field: &str| (element.at_path(field).to_text(), element.at_path(field).json().is_number());
     let of_column = |column: &Column| match column.shown {
         CellFormat::Balances => (balances(element.at_path(column.field)), false),
-        _ => said(column.field),
+        _ => submitted(column.field),
     };
-    columns.iter().map(of_column).chain(currency_of(columns).map(said)).collect()
+    columns.iter().map(of_column).chain(currency_of(columns).map(submitted)).collect()
 }
 
 /// Returns amounts due as in the headers of document lists: `EUR 5311.62, USD 3.00`.
@@ -516,13 +517,14 @@ mod tests {
         seen(elements, filters, &[])
     }
 
-    fn seen(elements: &serde_json::Value, filters: &[Filter], said: &[(&str, &str)]) -> String {
+    fn seen(elements: &serde_json::Value, filters: &[Filter], submitted: &[(&str, &str)]) -> String {
         let neighbours = PageLinks { next: Some("cursor=7&pageSize=50".to_owned()), ..PageLinks::default() };
         let total = Some("1234".to_owned());
         let part = ListPage { elements: elements.clone(), total, sums: Vec::new(), neighbours, table: None, selection: None };
-        let said: Vec<(String, String)> = said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let submitted: Vec<(String, String)> =
+            submitted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let filters = ListFilters { filters: filters.to_vec(), ..ListFilters::default() };
-        list(&DOCUMENTS, &part, &filters, &View::of(&DOCUMENTS, &said)).into_string()
+        list(&DOCUMENTS, &part, &filters, &View::of(&DOCUMENTS, &submitted)).into_string()
     }
 
     #[test]
@@ -593,8 +595,8 @@ mod tests {
     fn columns_are_chosen_and_stay_chosen_on_the_next_page_and_in_another_order() {
         let document =
             json!({"document_number": "UB-1", "document_ref": "r", "kind": "INVOICE", "total": 1.5, "currency": "EUR"});
-        let said = [("columns", "document_number"), ("columns", "total"), ("state", "PAID"), ("cursor", "6"), ("kind", "")];
-        let page = seen(&json!([document]), &[], &said);
+        let submitted = [("columns", "document_number"), ("columns", "total"), ("state", "PAID"), ("cursor", "6"), ("kind", "")];
+        let page = seen(&json!([document]), &[], &submitted);
         assert!(page.contains("UB-1") && page.contains("1.5") && !page.contains("<td>Invoice"), "{page}");
         let columns = "columns=document_number&amp;columns=total";
         assert!(page.contains(&format!(r#"href="?cursor=7&amp;pageSize=50&amp;{columns}""#)), "{page}");
@@ -622,12 +624,12 @@ mod tests {
         let usual = shown(&document("DRAFT"), &[]);
         assert!(!usual.contains("C-9") && !usual.contains("value=\"7\""), "{usual}");
         assert!(shown(&document("ISSUED"), &[]).contains("value=\"7\""));
-        let said: Vec<(&str, &str)> = DOCUMENTS.columns.iter().map(|column| (View::COLUMNS, column.field)).collect();
-        assert!(seen(&document("ISSUED"), &[], &said).contains("C-9"));
+        let submitted: Vec<(&str, &str)> = DOCUMENTS.columns.iter().map(|column| (View::COLUMNS, column.field)).collect();
+        assert!(seen(&document("ISSUED"), &[], &submitted).contains("C-9"));
         // The columns that are shown by default are not part of the address.
         let usual: Vec<(String, String)> =
             DOCUMENTS.usual_columns().iter().map(|column| (View::COLUMNS.to_owned(), column.field.to_owned())).collect();
-        assert!(View::of(&DOCUMENTS, &usual).said.is_empty());
+        assert!(View::of(&DOCUMENTS, &usual).submitted.is_empty());
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub struct PricePreview {
     /// Button label.
     pub button: &'static str,
     /// All submitted fields.
-    pub said: Vec<(String, String)>,
+    pub submitted: Vec<(String, String)>,
     /// Target of the cancel link.
     pub back: String,
 }
@@ -272,7 +272,7 @@ pub fn price_preview(preview: &PricePreview) -> Markup {
             }
         }
         form.actions method="post" action=(preview.action) {
-            @for (name, value) in &preview.said { input type="hidden" name=(name) value=(value); }
+            @for (name, value) in &preview.submitted { input type="hidden" name=(name) value=(value); }
             button name=(CONFIRMED) value="yes" { (preview.button) }
             button.plain name=(AGAIN) value="yes" { "Edit" }
             a href=(preview.back) { "Cancel" }
@@ -431,7 +431,7 @@ mod tests {
             rates: json!([rate(0, "0.00"), rate(10, "5.00"), rate(20, "10.00")]).into(),
             action: "/console/new/pricings?model=PACKAGE".to_owned(),
             button: "Create",
-            said: vec![("name".to_owned(), "<b>".to_owned())],
+            submitted: vec![("name".to_owned(), "<b>".to_owned())],
             back: "/console/pricings".to_owned(),
         };
         let page = price_preview(&preview).into_string();

@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_an_invitation_stands_beside_its_field() {
         let wrong = vec![("email".to_owned(), "is already in use".to_owned())];
-        let said = Invitation { email: "a@b.example".to_owned(), role: "finance".to_owned(), wrong };
-        let shown = team(JsonView::of(&json!([])), "", &said).into_string();
+        let submitted = Invitation { email: "a@b.example".to_owned(), role: "finance".to_owned(), wrong };
+        let shown = team(JsonView::of(&json!([])), "", &submitted).into_string();
         assert!(shown.contains("is already in use") && shown.contains("value=\"a@b.example\""), "{shown}");
         assert!(shown.contains("<option value=\"finance\" selected>"), "{shown}");
     }

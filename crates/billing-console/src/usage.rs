@@ -194,7 +194,7 @@ fn named(answers: &UsageAnswers, reference: String, slots: usize) -> Series {
 
 /// Returns the explorer query with additional parameters.
 fn explorer(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
-    let is_said = |name: &str| more.iter().any(|(said, _)| *said == name);
+    let is_said = |name: &str| more.iter().any(|(submitted, _)| *submitted == name);
     let kept = narrowed.iter().map(|(name, value)| (name.as_str(), value.as_str())).filter(|(name, _)| !is_said(name));
     query(&kept.chain(more.iter().copied()).collect::<Vec<_>>())
 }
@@ -205,8 +205,8 @@ fn events(narrowed: &[(String, String)], more: &[(&str, &str)]) -> String {
     format!("{}?{}", href(&["events"]), explorer(&of_events, more))
 }
 
-fn pairs<'s>(said: &'s [(&'static str, String)]) -> Vec<(&'s str, &'s str)> {
-    said.iter().map(|(name, value)| (*name, value.as_str())).collect()
+fn pairs<'s>(submitted: &'s [(&'static str, String)]) -> Vec<(&'s str, &'s str)> {
+    submitted.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
 /// Renders charts for the usage products with the most events, and the same data as a table. Bars link to the explorer.
@@ -309,7 +309,7 @@ fn narrowing(explored: &Explored) -> Markup {
             }
         }
         nav.pages aria-label="Other periods" {
-            @for (name, said) in &explored.elsewhere { a href=(format!("?{}", query(&pairs(said)))) { (name) } }
+            @for (name, submitted) in &explored.elsewhere { a href=(format!("?{}", query(&pairs(submitted)))) { (name) } }
         }
     }
 }

@@ -48,14 +48,14 @@ const APPLY: BulkAction = BulkAction { word: "apply", label: "Apply credits", op
 const PDF: BulkAction = BulkAction { word: "pdf", label: "Download PDFs", operation: &GetDocumentPdf::SPEC };
 
 /// Returns the selection on the page of a list, with the actions that the visitor may carry out.
-pub(super) fn selection(user: &SessionUser, listing: &Listing, said: &FormData) -> Option<Selection> {
+pub(super) fn selection(user: &SessionUser, listing: &Listing, submitted: &FormData) -> Option<Selection> {
     if listing.part != listings::DOCUMENTS.part {
         return None;
     }
     let may = |action: &&BulkAction| allow(user, action).is_ok();
     let actions: Vec<_> = [&ISSUE, &APPLY, &PDF].into_iter().filter(may).map(|action| (action.word, action.label)).collect();
-    let is_all = field(said, View::SELECTED).is_some();
-    let others = said.iter().filter(|(name, _)| ![View::SELECTED, "done"].contains(&name.as_str()));
+    let is_all = field(submitted, View::SELECTED).is_some();
+    let others = submitted.iter().filter(|(name, _)| ![View::SELECTED, "done"].contains(&name.as_str()));
     let mut toggled: Vec<(&str, &str)> = others.map(|(name, value)| (name.as_str(), value.as_str())).collect();
     toggled.extend((!is_all).then_some((View::SELECTED, "all")));
     let toggled = crate::query(&toggled);
@@ -72,20 +72,20 @@ pub(super) fn selection(user: &SessionUser, listing: &Listing, said: &FormData) 
 ///
 /// # Errors
 /// Returns a problem for an empty or too large selection, an unknown action, or an action that the visitor may not carry out.
-pub(super) async fn act(user: &SessionUser, part: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let word = field(said, Selection::ACTION).unwrap_or_default();
+pub(super) async fn act(user: &SessionUser, part: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let word = field(submitted, Selection::ACTION).unwrap_or_default();
     let action = [&ISSUE, &APPLY, &PDF].into_iter().find(|action| action.word == word);
     let action = action.filter(|_| part == listings::DOCUMENTS.part).ok_or_else(Problem::unknown_route)?;
     allow(user, action)?;
-    let is_confirmed = field(said, CONFIRMED).is_some();
+    let is_confirmed = field(submitted, CONFIRMED).is_some();
     if action.word == APPLY.word && is_confirmed {
-        return apply(user, said).await;
+        return apply(user, submitted).await;
     }
-    let references = selected(said)?;
+    let references = selected(submitted)?;
     match action.word {
         "pdf" => archive(user, references).await,
         "apply" => preview_applications(user, &references).await,
-        _ if is_confirmed => issue(user, &references, said).await,
+        _ if is_confirmed => issue(user, &references, submitted).await,
         _ => preview_issue(user, &references).await,
     }
 }
@@ -95,9 +95,9 @@ fn allow(user: &SessionUser, action: &BulkAction) -> Result<(), Problem> {
 }
 
 /// Returns the references of the selected documents, each once.
-fn selected(said: &FormData) -> Result<Vec<String>, Problem> {
+fn selected(submitted: &FormData) -> Result<Vec<String>, Problem> {
     let mut references: Vec<String> = Vec::new();
-    for (_, reference) in said.iter().filter(|(name, value)| name == Selection::FIELD && !value.is_empty()) {
+    for (_, reference) in submitted.iter().filter(|(name, value)| name == Selection::FIELD && !value.is_empty()) {
         if !references.contains(reference) {
             references.push(reference.clone());
         }
@@ -166,12 +166,12 @@ fn issued_row(effects: JsonView<'_, EffectsJson>, reference: &str) -> BulkRow {
 }
 
 /// Issues the documents one by one. A refused document does not stop the others.
-async fn issue(user: &SessionUser, references: &[String], said: &FormData) -> Result<PageAnswer, Problem> {
+async fn issue(user: &SessionUser, references: &[String], submitted: &FormData) -> Result<PageAnswer, Problem> {
     let quiet = user.quietly();
     let mut rows = Vec::new();
     for reference in references.iter().rev() {
         // The key is bound to the path of the document, so each document can have the same one.
-        let answer = quiet.change(ISSUE.operation, reference, key(said, 0), None).await.and_then(|answer| answer.json());
+        let answer = quiet.change(ISSUE.operation, reference, key(submitted, 0), None).await.and_then(|answer| answer.json());
         rows.push(match answer {
             Ok(document) => BulkRow { effect: "Issued".to_owned(), ..row_of(JsonView::of(&document)) },
             Err(problem) => refused_row(&quiet, reference, &problem).await,
@@ -290,17 +290,18 @@ fn allocations(credits: &[Document], targets: &[Document]) -> Vec<Allocation> {
 }
 
 /// Applies the previewed amounts one by one. A refused one does not stop the others.
-async fn apply(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+async fn apply(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let quiet = user.quietly();
     let mut rows = Vec::new();
-    let applied = said.iter().filter(|(name, _)| name == APPLIED).take(MAX_SELECTED);
+    let applied = submitted.iter().filter(|(name, _)| name == APPLIED).take(MAX_SELECTED);
     for (place, (_, applied)) in applied.enumerate() {
         let mut parts = applied.split(' ');
         let (Some(source), Some(target), Some(amount), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
             return Err(wrong("must come from the preview of the action: select the documents again".to_owned()));
         };
         let body = application(target, amount)?;
-        let answer = quiet.change(APPLY.operation, source, key(said, place), Some(body)).await.and_then(|answer| answer.json());
+        let answer =
+            quiet.change(APPLY.operation, source, key(submitted, place), Some(body)).await.and_then(|answer| answer.json());
         rows.push(match answer {
             Ok(document) => {
                 let document = DocumentView::of(&document);
@@ -406,8 +407,8 @@ fn amount_of(document: DocumentView<'_>, amount: AmountOf) -> Option<Decimal> {
 }
 
 /// Returns the key of a step. The form's key prevents a second execution when the form is sent twice.
-fn key(said: &FormData, place: usize) -> Option<IdempotencyKey> {
-    IdempotencyKey::parse(&format!("{}:{place}", field(said, "form_key")?)).ok()
+fn key(submitted: &FormData, place: usize) -> Option<IdempotencyKey> {
+    IdempotencyKey::parse(&format!("{}:{place}", field(submitted, "form_key")?)).ok()
 }
 
 fn hidden(user: &SessionUser, action: &BulkAction, steps: impl Iterator<Item = (String, String)>) -> FormData {
@@ -494,11 +495,12 @@ mod tests {
 
     #[test]
     fn a_selection_names_each_document_once_and_not_too_many() {
-        let said = |count: usize| -> FormData { (0..count).flat_map(|n| vec![("ref".to_owned(), format!("d{n}")); 2]).collect() };
-        assert_eq!(selected(&said(2)).map(|found| found.len()).ok(), Some(2));
-        assert!(selected(&said(MAX_SELECTED)).is_ok());
+        let submitted =
+            |count: usize| -> FormData { (0..count).flat_map(|n| vec![("ref".to_owned(), format!("d{n}")); 2]).collect() };
+        assert_eq!(selected(&submitted(2)).map(|found| found.len()).ok(), Some(2));
+        assert!(selected(&submitted(MAX_SELECTED)).is_ok());
         for count in [0, MAX_SELECTED + 1] {
-            let problem = selected(&said(count)).expect_err("a wrong number");
+            let problem = selected(&submitted(count)).expect_err("a wrong number");
             assert!(problem.errors()[0].detail.contains("select"), "{}", problem.errors()[0].detail);
         }
     }

@@ -223,8 +223,8 @@ pub(super) fn crumbs_below(contract: JsonView<'_, ContractJson>) -> Vec<Crumb> {
 pub(super) async fn page(user: &SessionUser, reference: &str, name: &str) -> Result<PageBuilder, Problem> {
     let page = TaskPage::at(user, reference, name).await?;
     if page.task.kind == TaskKind::Resume {
-        let said = vec![("form_key".to_owned(), user.unique())];
-        return Ok(page.preview(page.rehearsed(None, &said).await?, &said));
+        let submitted = vec![("form_key".to_owned(), user.unique())];
+        return Ok(page.preview(page.rehearsed(None, &submitted).await?, &submitted));
     }
     match page.subject(&query(&user.request))? {
         TaskSubject::Choice(targets) => Ok(page.choice(&targets)),
@@ -237,24 +237,24 @@ pub(super) async fn page(user: &SessionUser, reference: &str, name: &str) -> Res
 ///
 /// # Errors
 /// Returns problems that cannot be shown beside the form.
-pub(super) async fn act(user: &SessionUser, reference: &str, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn act(user: &SessionUser, reference: &str, name: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let page = TaskPage::at(user, reference, name).await?;
-    let target = match page.subject(said)? {
+    let target = match page.subject(submitted)? {
         TaskSubject::Choice(_) => return Err(Problem::unknown_route()),
         TaskSubject::Contract => None,
         TaskSubject::Part(target) => Some(target),
     };
-    if field(said, AGAIN).is_some() {
-        return Ok(page_of(page.form(target, Some(said), None).await?.page(user, None)));
+    if field(submitted, AGAIN).is_some() {
+        return Ok(page_of(page.form(target, Some(submitted), None).await?.page(user, None)));
     }
-    let refused = match page.carry_out(target, said).await {
+    let refused = match page.carry_out(target, submitted).await {
         Ok(answer) => return Ok(answer),
         Err(problem) => problem,
     };
     if !belongs_beside(&refused) || page.task.kind == TaskKind::Resume {
         return Err(refused);
     }
-    let shown = page.form(target, Some(said), Some(&refused)).await?.page(user, None);
+    let shown = page.form(target, Some(submitted), Some(&refused)).await?.page(user, None);
     Ok(told(refused, shown))
 }
 
@@ -339,12 +339,12 @@ impl<'a> TaskPage<'a> {
         targets
     }
 
-    fn subject(&self, said: &FormData) -> Result<TaskSubject<'_>, Problem> {
+    fn subject(&self, submitted: &FormData) -> Result<TaskSubject<'_>, Problem> {
         if self.task.scope == TaskScope::Contract {
             return Ok(TaskSubject::Contract);
         }
         let mut targets = self.targets();
-        match field(said, TARGET) {
+        match field(submitted, TARGET) {
             Some(wanted) => {
                 let found = targets.into_iter().find(|target| target.key() == wanted);
                 found.map(TaskSubject::Part).ok_or_else(Problem::unknown_route)
@@ -385,14 +385,14 @@ impl<'a> TaskPage<'a> {
     async fn form(
         &self,
         target: Option<Target<'_>>,
-        said: Option<&FormData>,
+        submitted: Option<&FormData>,
         problem: Option<&Problem>,
     ) -> Result<PageBuilder, Problem> {
         let accounts = match self.task.kind {
             TaskKind::Invoicing => self.accounts().await?,
             _ => Vec::new(),
         };
-        let inputs = Inputs { page: self, target, said };
+        let inputs = Inputs { page: self, target, submitted };
         let (mut fields, mut rows) = (inputs.fields(accounts), inputs.tiers());
         let backdated = "Allow up to 1,200 documents that are due at once";
         let value = inputs.value(ALLOW_BACKDATED, String::new());
@@ -461,9 +461,10 @@ impl<'a> TaskPage<'a> {
     }
 
     /// Renders the preview of a change.
-    fn preview(&self, effects: JsonAnswer<EffectsJson>, said: &FormData) -> PageBuilder {
-        let is_accepted = field(said, ACCEPTED).is_some();
-        let said = said.iter().filter(|(name, _)| ![CONFIRMED, ACCEPTED, AGAIN].contains(&name.as_str())).cloned().collect();
+    fn preview(&self, effects: JsonAnswer<EffectsJson>, submitted: &FormData) -> PageBuilder {
+        let is_accepted = field(submitted, ACCEPTED).is_some();
+        let submitted =
+            submitted.iter().filter(|(name, _)| ![CONFIRMED, ACCEPTED, AGAIN].contains(&name.as_str())).cloned().collect();
         let preview = Preview {
             title: self.title(),
             tells: self.task.explanation,
@@ -471,30 +472,30 @@ impl<'a> TaskPage<'a> {
             is_accepted,
             action: self.place(),
             button: self.task.button,
-            said,
+            submitted,
             has_form: self.task.kind != TaskKind::Resume,
             back: self.back(),
         };
         self.built(crate::preview(&preview))
     }
 
-    async fn rehearsed(&self, target: Option<Target<'_>>, said: &FormData) -> AnswerOf<DryRun> {
-        let body = Value::Object(self.body(target, said));
+    async fn rehearsed(&self, target: Option<Target<'_>>, submitted: &FormData) -> AnswerOf<DryRun> {
+        let body = Value::Object(self.body(target, submitted));
         self.user.rehearse(self.task.operation, self.reference, Some(body)).await
     }
 
     /// Shows the preview of a submitted form, or carries out a confirmed preview.
-    async fn carry_out(&self, target: Option<Target<'_>>, said: &FormData) -> Result<PageAnswer, Problem> {
-        if field(said, CONFIRMED).is_none() {
-            let effects = self.rehearsed(target, said).await?;
-            return Ok(page_of(self.preview(effects, said).page(self.user, None)));
+    async fn carry_out(&self, target: Option<Target<'_>>, submitted: &FormData) -> Result<PageAnswer, Problem> {
+        if field(submitted, CONFIRMED).is_none() {
+            let effects = self.rehearsed(target, submitted).await?;
+            return Ok(page_of(self.preview(effects, submitted).page(self.user, None)));
         }
         // The key prevents a second execution when the form is sent twice.
-        let body = Some(Value::Object(self.body(target, said)));
-        match self.user.change_as_previewed(self.task.operation, self.reference, said, body).await {
+        let body = Some(Value::Object(self.body(target, submitted)));
+        match self.user.change_as_previewed(self.task.operation, self.reference, submitted, body).await {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
-                let effects = self.rehearsed(target, said).await?;
-                return Ok(told(problem, self.preview(effects, said).page(self.user, None)));
+                let effects = self.rehearsed(target, submitted).await?;
+                return Ok(told(problem, self.preview(effects, submitted).page(self.user, None)));
             }
             answer => answer?.json()?,
         };
@@ -502,30 +503,30 @@ impl<'a> TaskPage<'a> {
     }
 
     /// Returns the body of the API call for a submitted form.
-    fn body(&self, target: Option<Target<'_>>, said: &FormData) -> Map<String, Value> {
-        let text = |name: &str| field(said, name).unwrap_or_default();
+    fn body(&self, target: Option<Target<'_>>, submitted: &FormData) -> Map<String, Value> {
+        let text = |name: &str| field(submitted, name).unwrap_or_default();
         let mut body = match (self.task.kind, target) {
-            (TaskKind::Seats, Some(target)) => self.quantity(target, said),
-            (TaskKind::Price, Some(target)) => self.edit(said, |product| {
+            (TaskKind::Seats, Some(target)) => self.quantity(target, submitted),
+            (TaskKind::Price, Some(target)) => self.edit(submitted, |product| {
                 let is_target = product.json() == target.product.json();
-                Some(if is_target { prices_of(target, said) } else { Map::new() })
+                Some(if is_target { prices_of(target, submitted) } else { Map::new() })
             }),
-            (TaskKind::Discount, Some(target)) => self.edit(said, |product| {
+            (TaskKind::Discount, Some(target)) => self.edit(submitted, |product| {
                 let is_target = product.json() == target.product.json();
                 Some(if is_target { Map::from_iter([cleared("discount", text("discount"))]) } else { Map::new() })
             }),
-            (TaskKind::EndProduct, Some(target)) => self.edit(said, |product| match text("end") {
+            (TaskKind::EndProduct, Some(target)) => self.edit(submitted, |product| match text("end") {
                 _ if product.json() != target.product.json() => Some(Map::new()),
                 // The product ends because the list no longer has it.
                 end if end != ON_DATE => None,
                 _ => Some(Map::from_iter([("billing_end_date".to_owned(), Value::from(text("billing_end_date")))])),
             }),
-            (TaskKind::MoveEnd, target) => self.edit(said, |product| {
+            (TaskKind::MoveEnd, target) => self.edit(submitted, |product| {
                 let moves = target.map_or_else(|| self.is_billing(product), |target| product.json() == target.product.json());
                 let end = ("billing_end_date".to_owned(), Value::from(text("billing_end_date")));
                 Some(if moves { Map::from_iter([end]) } else { Map::new() })
             }),
-            (TaskKind::Invoicing, _) => self.invoicing(said),
+            (TaskKind::Invoicing, _) => self.invoicing(submitted),
             (TaskKind::Cancel, _) if text("end") == ON_DATE => {
                 Map::from_iter([("last_day".to_owned(), Value::from(text("last_day")))])
             }
@@ -551,15 +552,15 @@ impl<'a> TaskPage<'a> {
         body
     }
 
-    fn quantity(&self, target: Target<'_>, said: &FormData) -> Map<String, Value> {
+    fn quantity(&self, target: Target<'_>, submitted: &FormData) -> Map<String, Value> {
         let product = target.product;
         let mut body = Map::from_iter([
             ("product_pricing_ref".to_owned(), product.product_pricing_ref().json().clone()),
             ("line_item_id".to_owned(), target.item.map(|item| item.line_item_id().json().clone()).unwrap_or_default()),
-            ("quantity".to_owned(), Value::from(field(said, "quantity").unwrap_or_default())),
-            ("prorate".to_owned(), Value::Bool(field(said, "prorate") != Some("false"))),
+            ("quantity".to_owned(), Value::from(field(submitted, "quantity").unwrap_or_default())),
+            ("prorate".to_owned(), Value::Bool(field(submitted, "prorate") != Some("false"))),
         ]);
-        body.extend(field(said, "from").map(|from| ("from".to_owned(), Value::from(from))));
+        body.extend(field(submitted, "from").map(|from| ("from".to_owned(), Value::from(from))));
         let pricing = product.product_pricing_ref().to_text();
         if self.products().filter(|other| other.product_pricing_ref().is(&pricing)).count() > 1 {
             // Identifies the product among several products of the pricing.
@@ -571,7 +572,7 @@ impl<'a> TaskPage<'a> {
     /// Returns the body of an edit. `changes` returns the changed fields of a product, or `None` for a product that ends.
     fn edit(
         &self,
-        said: &FormData,
+        submitted: &FormData,
         changes: impl Fn(JsonView<'_, ContractProductJson>) -> Option<Map<String, Value>>,
     ) -> Map<String, Value> {
         let products = self.products().filter_map(|product| {
@@ -581,7 +582,7 @@ impl<'a> TaskPage<'a> {
         });
         let mut body = Map::from_iter([("products".to_owned(), products.collect())]);
         // The version makes the edit fail if the contract changed after the form was shown.
-        body.extend(field(said, VERSION).map(|version| (VERSION.to_owned(), whole_number(version))));
+        body.extend(field(submitted, VERSION).map(|version| (VERSION.to_owned(), whole_number(version))));
         body
     }
 
@@ -593,9 +594,9 @@ impl<'a> TaskPage<'a> {
     }
 
     /// Returns the body with the invoicing details that differ from the present ones.
-    fn invoicing(&self, said: &FormData) -> Map<String, Value> {
+    fn invoicing(&self, submitted: &FormData) -> Map<String, Value> {
         // Browsers submit line breaks of a note as two characters.
-        let text = |name: &str| field(said, name).unwrap_or_default().replace("\r\n", "\n");
+        let text = |name: &str| field(submitted, name).unwrap_or_default().replace("\r\n", "\n");
         let mut changed: Map<String, Value> = Map::new();
         for name in ["net_terms", "note", "buyer_reference"] {
             if self.common(name) != text(name) {
@@ -607,7 +608,7 @@ impl<'a> TaskPage<'a> {
             let details = if account.is_empty() { Value::Null } else { json!({ ACCOUNT: account }) };
             changed.insert(BANK_TRANSFER.to_owned(), details);
         }
-        let mut body = self.edit(said, |_| Some(changed.clone()));
+        let mut body = self.edit(submitted, |_| Some(changed.clone()));
         if self.contract().po_number().to_text() != text("po_number") {
             body.extend([cleared("po_number", &text("po_number"))]);
         }
@@ -632,12 +633,12 @@ fn cleared(name: &str, text: &str) -> (String, Value) {
 }
 
 /// Returns the line items of the product with the new price of one of them.
-fn prices_of(target: Target<'_>, said: &FormData) -> Map<String, Value> {
+fn prices_of(target: Target<'_>, submitted: &FormData) -> Map<String, Value> {
     let priced = target.item.map(|item| (item.line_item_id().to_text(), item.price().model().to_text()));
     let item = |item: JsonView<'_, ContractLineItemJson>| {
         let mut edited = Map::from_iter([("line_item_id".to_owned(), item.line_item_id().json().clone())]);
         if let Some((_, model)) = priced.as_ref().filter(|(id, _)| item.line_item_id().is(id)) {
-            edited.insert("price".to_owned(), new_price(model, said));
+            edited.insert("price".to_owned(), new_price(model, submitted));
         }
         Value::Object(edited)
     };
@@ -645,25 +646,25 @@ fn prices_of(target: Target<'_>, said: &FormData) -> Map<String, Value> {
 }
 
 /// Returns the submitted fields with these names behind a prefix.
-fn given(said: &FormData, prefix: &str, names: &[&str]) -> Map<String, Value> {
-    let value = |name: &&str| Some(((*name).to_owned(), Value::from(field(said, &format!("{prefix}{name}"))?)));
+fn given(submitted: &FormData, prefix: &str, names: &[&str]) -> Map<String, Value> {
+    let value = |name: &&str| Some(((*name).to_owned(), Value::from(field(submitted, &format!("{prefix}{name}"))?)));
     names.iter().filter_map(value).collect()
 }
 
 /// Returns a price of a model from a submitted form.
-fn new_price(model: &str, said: &FormData) -> Value {
+fn new_price(model: &str, submitted: &FormData) -> Value {
     let mut price = Map::from_iter([("model".to_owned(), Value::from(model))]);
     match price_fields(model) {
         Some(fields) => {
             let names: Vec<&str> = fields.iter().map(|(name, ..)| *name).collect();
-            price.extend(given(said, "", &names));
+            price.extend(given(submitted, "", &names));
         }
         None => {
             let place = |name: &str| name.strip_prefix("tiers/")?.split('/').next()?.parse::<usize>().ok();
-            let last = said.iter().filter_map(|(name, _)| place(name)).max();
+            let last = submitted.iter().filter_map(|(name, _)| place(name)).max();
             let count = last.map_or(0, |last| last.min(MAX_TIERS) + 1);
             let names = TIER_FIELDS.map(|(name, _)| name);
-            let tiers = (0..count).map(|place| given(said, &format!("tiers/{place}/"), &names));
+            let tiers = (0..count).map(|place| given(submitted, &format!("tiers/{place}/"), &names));
             // An empty row is no tier.
             let tiers: Value = tiers.filter(|tier| !tier.is_empty()).map(Value::Object).collect();
             price.insert("tiers".to_owned(), tiers);
@@ -697,14 +698,14 @@ fn price_fields(model: &str) -> Option<&'static [PriceField]> {
 struct Inputs<'p> {
     page: &'p TaskPage<'p>,
     target: Option<Target<'p>>,
-    said: Option<&'p FormData>,
+    submitted: Option<&'p FormData>,
 }
 
 impl Inputs<'_> {
     /// Returns the submitted value, or else the present one.
     fn value(&self, name: &str, present: String) -> String {
-        match self.said {
-            Some(said) => field(said, name).unwrap_or_default().to_owned(),
+        match self.submitted {
+            Some(submitted) => field(submitted, name).unwrap_or_default().to_owned(),
             None => present,
         }
     }
@@ -858,7 +859,7 @@ pub(super) fn others(detail: &str, errors: &[FieldProblem], fields: &[&TaskField
 mod tests {
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> FormData {
+    fn submitted(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -874,9 +875,9 @@ mod tests {
 
     #[test]
     fn a_price_has_the_fields_of_its_model_and_no_empty_tiers() {
-        let flat = said(&[("amount", "9.90"), ("unit_price", "7"), ("start", "next")]);
+        let flat = submitted(&[("amount", "9.90"), ("unit_price", "7"), ("start", "next")]);
         assert_eq!(new_price("FLAT", &flat), json!({"model": "FLAT", "amount": "9.90"}));
-        let tiers = said(&[
+        let tiers = submitted(&[
             ("tiers/0/up_to", "100"),
             ("tiers/0/unit_price", "0.10"),
             ("tiers/0/flat_amount", ""),
@@ -886,7 +887,7 @@ mod tests {
         ]);
         let expected = json!([{"up_to": "100", "unit_price": "0.10"}, {"unit_price": "0.05"}]);
         assert_eq!(new_price("VOLUME", &tiers), json!({"model": "VOLUME", "tiers": expected}));
-        assert_eq!(new_price("VOLUME", &said(&[("tiers/99999999999/up_to", "1")])), json!({"model": "VOLUME", "tiers": []}));
+        assert_eq!(new_price("VOLUME", &submitted(&[("tiers/99999999999/up_to", "1")])), json!({"model": "VOLUME", "tiers": []}));
     }
 
     #[test]
@@ -896,7 +897,7 @@ mod tests {
             {"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": 1}, "included_quantity": 0}]});
         let product = JsonView::of(&product);
         let target = Target { product, item: product.line_items().items().nth(1) };
-        let edited = Value::Object(prices_of(target, &said(&[("unit_price", "0.5")])));
+        let edited = Value::Object(prices_of(target, &submitted(&[("unit_price", "0.5")])));
         let calls = json!({"line_item_id": "calls", "price": {"model": "PER_UNIT", "unit_price": "0.5"}});
         assert_eq!(edited, json!({"line_items": [{"line_item_id": "seats"}, calls]}));
     }

@@ -48,19 +48,19 @@ const NO_END: &str = "2099-12-31";
 const MONTHS: [i64; 3] = [12, 24, 36];
 
 /// Renders a step of the wizard for a new contract, or the form with all fields.
-pub(super) async fn show(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    if field(said, ADVANCED).is_some() {
+pub(super) async fn show(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    if field(submitted, ADVANCED).is_some() {
         return FormPage::shown_at(user, "new", "contracts", None).await.map(html);
     }
     Ok(html(page(user, None).await?.page(user, None)))
 }
 
 /// Handles the last step of the wizard, or the form with all fields.
-pub(super) async fn submit(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    if field(said, WIZARD).is_none() {
-        return FormPage::taken_at(user, "new", "contracts", None, said).await;
+pub(super) async fn submit(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    if field(submitted, WIZARD).is_none() {
+        return FormPage::taken_at(user, "new", "contracts", None, submitted).await;
     }
-    act(user, None, said).await
+    act(user, None, submitted).await
 }
 
 /// Renders a step of the wizard. `reference` selects the contract to which products are added.
@@ -68,8 +68,8 @@ pub(super) async fn submit(user: &SessionUser, said: &FormData) -> Result<PageAn
 /// # Errors
 /// Returns a problem if the contract does not exist, if an API call fails, or if the visitor may not change contracts.
 pub(super) async fn page(user: &SessionUser, reference: Option<&str>) -> Result<PageBuilder, Problem> {
-    let said = query(&user.request);
-    let wizard = Wizard::of(user, reference, &said).await?;
+    let submitted = query(&user.request);
+    let wizard = Wizard::of(user, reference, &submitted).await?;
     match wizard.step() {
         Step::Customer => wizard.customers().await,
         Step::Plan => wizard.plans().await,
@@ -82,12 +82,12 @@ pub(super) async fn page(user: &SessionUser, reference: Option<&str>) -> Result<
 ///
 /// # Errors
 /// Returns problems that cannot be shown beside the form.
-pub(super) async fn act(user: &SessionUser, reference: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    let wizard = Wizard::of(user, reference, said).await?;
+pub(super) async fn act(user: &SessionUser, reference: Option<&str>, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let wizard = Wizard::of(user, reference, submitted).await?;
     let Some(body) = wizard.body() else { return Err(Problem::unknown_route()) };
     let mut notice = None;
-    if field(said, CONFIRMED).is_some() {
-        if field(said, PREVIEWED) == Some(body.to_string().as_str()) {
+    if field(submitted, CONFIRMED).is_some() {
+        if field(submitted, PREVIEWED) == Some(body.to_string().as_str()) {
             match wizard.carry_out(body).await {
                 Ok(answer) => return Ok(answer),
                 Err(problem) if !belongs_beside(&problem) => return Err(problem),
@@ -153,7 +153,7 @@ type BilledDays = Result<(String, String), (&'static str, &'static str)>;
 /// The choices so far and the objects that they name.
 struct Wizard<'a> {
     user: &'a SessionUser,
-    said: &'a FormData,
+    submitted: &'a FormData,
     /// The contract to which products are added, or null for a new contract.
     contract: JsonAnswer<ContractJson>,
     /// The customer, or null before it is selected.
@@ -164,21 +164,21 @@ struct Wizard<'a> {
 }
 
 impl<'a> Wizard<'a> {
-    async fn of(user: &'a SessionUser, reference: Option<&str>, said: &'a FormData) -> Result<Self, Problem> {
+    async fn of(user: &'a SessionUser, reference: Option<&str>, submitted: &'a FormData) -> Result<Self, Problem> {
         let contract = match reference {
             Some(reference) => user.get::<GetContract>(reference).await?,
             None => JsonAnswer::default(),
         };
         let customer_ref = match reference {
             Some(_) => contract.view().customer_ref().to_text(),
-            None => field(said, "customer_ref").unwrap_or_default().to_owned(),
+            None => field(submitted, "customer_ref").unwrap_or_default().to_owned(),
         };
         let customer = match customer_ref.as_str() {
             "" => JsonAnswer::default(),
             customer_ref => or_nothing(user.get::<GetCustomer>(customer_ref).await)?,
         };
         let mut selected: Vec<&str> = Vec::new();
-        for (name, value) in said {
+        for (name, value) in submitted {
             if name == PRICING && !value.is_empty() && !selected.contains(&value.as_str()) && selected.len() < MAX_PRICINGS {
                 selected.push(value);
             }
@@ -194,7 +194,7 @@ impl<'a> Wizard<'a> {
             "",
         );
         let today = user.zone.service_date(user.now());
-        Ok(Self { user, said, contract, customer, pricings, today })
+        Ok(Self { user, submitted, contract, customer, pricings, today })
     }
 
     fn is_new(&self) -> bool {
@@ -211,7 +211,7 @@ impl<'a> Wizard<'a> {
 
     /// Returns the requested step, or the first step whose choice is missing.
     fn step(&self) -> Step {
-        match field(self.said, STEP) {
+        match field(self.submitted, STEP) {
             _ if !self.customer.view().is_there() => Step::Customer,
             Some("customer") if self.is_new() => Step::Customer,
             _ if self.pricings.is_empty() => Step::Plan,
@@ -223,7 +223,7 @@ impl<'a> Wizard<'a> {
 
     /// Returns a submitted value, or else a default.
     fn value(&self, name: &str, default: &str) -> String {
-        field(self.said, name).unwrap_or(default).to_owned()
+        field(self.submitted, name).unwrap_or(default).to_owned()
     }
 
     /// Returns the first and the last billed day.
@@ -262,7 +262,7 @@ impl<'a> Wizard<'a> {
     fn address(&self, step: Step, more: &[(&str, &str)]) -> String {
         let not_kept = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, WIZARD];
         let replaced = |name: &str| not_kept.contains(&name) || more.iter().any(|(other, _)| *other == name);
-        let kept = pairs(self.said).into_iter().filter(|(name, value)| !value.is_empty() && !replaced(name));
+        let kept = pairs(self.submitted).into_iter().filter(|(name, value)| !value.is_empty() && !replaced(name));
         let all: Vec<(&str, &str)> = kept.chain(more.iter().copied()).chain([(STEP, step.name())]).collect();
         format!("{}?{}", self.place(), crate::query(&all))
     }
@@ -271,7 +271,7 @@ impl<'a> Wizard<'a> {
     fn hidden(&self, is_asked: impl Fn(&str) -> bool) -> Vec<(String, String)> {
         let never = [STEP, "q", "form_key", PREVIEWED, CONFIRMED, ACCEPTED, WIZARD];
         let is_kept = |(name, value): &&(String, String)| !value.is_empty() && !never.contains(&name.as_str()) && !is_asked(name);
-        self.said.iter().filter(is_kept).cloned().collect()
+        self.submitted.iter().filter(is_kept).cloned().collect()
     }
 
     /// Returns everything around a step.
@@ -338,7 +338,7 @@ impl<'a> Wizard<'a> {
     }
 
     async fn customers(&self) -> Result<PageBuilder, Problem> {
-        let sought = field(self.said, "q").unwrap_or_default();
+        let sought = field(self.submitted, "q").unwrap_or_default();
         let found: Vec<(String, String)> = if sought.is_empty() {
             let newest = few(self.user, &listings::CUSTOMERS, &[]).await?;
             JsonView::<Vec<CustomerJson>>::of(&newest)
@@ -358,7 +358,7 @@ impl<'a> Wizard<'a> {
     }
 
     async fn plans(&self) -> Result<PageBuilder, Problem> {
-        let sought = field(self.said, "q").unwrap_or_default();
+        let sought = field(self.submitted, "q").unwrap_or_default();
         let of_pricing = |pricing: JsonView<'_, PricingJson>, is_selected: bool| WizardOption {
             reference: pricing.product_pricing_ref().to_text(),
             name: pricing.name().to_text(),
@@ -379,7 +379,7 @@ impl<'a> Wizard<'a> {
                 options.push(option);
             }
         }
-        let is_submitted = field(self.said, STEP) == Some(Step::Term.name());
+        let is_submitted = field(self.submitted, STEP) == Some(Step::Term.name());
         let others: Vec<String> = is_submitted.then(|| "Select at least one pricing.".to_owned()).into_iter().collect();
         let around = self.around(Step::Plan, self.hidden(|name| name == PRICING));
         Ok(self.built(crate::wizard_plans(&around, sought, &options, &others)))
@@ -409,7 +409,7 @@ impl<'a> Wizard<'a> {
             TaskField::new("Invoices", "cycle", choices(&cycles), self.value("cycle", "MONTHLY")),
             TaskField::new("Time of payment", "payment_time", choices(&times), self.value("payment_time", "AFTER_USE")),
         ];
-        if field(self.said, STEP) == Some(Step::Quantities.name())
+        if field(self.submitted, STEP) == Some(Step::Quantities.name())
             && let Err((name, reason)) = self.days()
         {
             fields.iter_mut().filter(|field| field.name == name).for_each(|field| field.wrong.push(reason.to_owned()));
@@ -467,7 +467,7 @@ impl<'a> Wizard<'a> {
         hidden.push((WIZARD.to_owned(), "yes".to_owned()));
         hidden.push(("form_key".to_owned(), self.value("form_key", &self.user.unique())));
         let button = if self.is_new() { "Create contract" } else { "Add product" };
-        let is_accepted = field(self.said, ACCEPTED).is_some();
+        let is_accepted = field(self.submitted, ACCEPTED).is_some();
         let preview = WizardPreview { fields, more, previewed, effects, is_accepted, others, button };
         let page = self.built(crate::wizard_preview(&self.around(Step::Quantities, hidden), &preview));
         Ok((page, problem))
@@ -500,7 +500,7 @@ impl<'a> Wizard<'a> {
     }
 
     async fn carry_out(&self, body: Value) -> Result<PageAnswer, Problem> {
-        let answer = self.user.change_as_previewed(self.operation(), &self.reference(), self.said, Some(body)).await?;
+        let answer = self.user.change_as_previewed(self.operation(), &self.reference(), self.submitted, Some(body)).await?;
         let contract_ref = JsonView::<ContractCreatedJson>::of(&answer.json()?).contract_ref().to_text();
         let done = if self.is_new() { "new.contracts" } else { "task.add" };
         Ok(to(&format!("{}?done={done}", href(&["contracts", &contract_ref]))))
@@ -516,14 +516,14 @@ impl<'a> Wizard<'a> {
         let mut body = Map::new();
         if self.is_new() {
             body.insert("customer_ref".to_owned(), self.customer.view().customer_ref().json().clone());
-            body.extend(field(self.said, "po_number").map(|order| ("po_number".to_owned(), Value::from(order))));
+            body.extend(field(self.submitted, "po_number").map(|order| ("po_number".to_owned(), Value::from(order))));
             body.insert("products".to_owned(), added.collect());
         } else {
             let existing = self.contract().products().items().map(|product| Value::Object(identity(product)));
             body.insert("version".to_owned(), self.contract().version().json().clone());
             body.insert("products".to_owned(), existing.chain(added).collect());
         }
-        if field(self.said, ALLOW_BACKDATED).is_some() {
+        if field(self.submitted, ALLOW_BACKDATED).is_some() {
             body.insert(ALLOW_BACKDATED.to_owned(), Value::Bool(true));
         }
         Some(Value::Object(body))
@@ -539,12 +539,12 @@ impl<'a> Wizard<'a> {
             "payment_time": self.value("payment_time", "AFTER_USE"),
         });
         for name in ["discount", "net_terms"] {
-            if let Some(value) = field(self.said, name) {
+            if let Some(value) = field(self.submitted, name) {
                 product[name] = Value::from(value);
             }
         }
         let quantity = |item: JsonView<'_, LineItemJson>| {
-            let quantity = field(self.said, &quantity_name(pricing, item)).filter(|quantity| *quantity != "1");
+            let quantity = field(self.submitted, &quantity_name(pricing, item)).filter(|quantity| *quantity != "1");
             quantity.filter(|_| item.kind().is("FIXED"))
         };
         let items = || pricing.line_items().items();

@@ -27,9 +27,9 @@ const AT_ONCE: &str = "1000";
 pub(super) async fn table(user: &SessionUser, part: &str) -> Result<PageAnswer, Problem> {
     let listing = listing_of(part)?;
     let view = View::of(listing, &query(&user.request));
-    let filters = list_query(user, listing.part, &view.said).await?.filters;
-    let said = pairs(&filters).into_iter().filter(|(name, _)| *name != "pageSize");
-    let mut first = wanted(listing, said, AT_ONCE);
+    let filters = list_query(user, listing.part, &view.submitted).await?.filters;
+    let submitted = pairs(&filters).into_iter().filter(|(name, _)| *name != "pageSize");
+    let mut first = wanted(listing, submitted, AT_ONCE);
     if goes_on_by_cursor(listing) {
         // The export does not show the total.
         first.push_str("&totals=false");
@@ -67,8 +67,8 @@ async fn rows(
         let page = listed(&user.quietly(), listing, &raw).await?;
         let elements = with_amounts_due(&user.quietly(), listing, view, page.elements).await?;
         for element in elements.as_array().into_iter().flatten() {
-            let said = row(&view.columns, element);
-            let cells: Vec<Cell<'_>> = said.iter().map(|(text, is_number)| cell(text, *is_number)).collect();
+            let submitted = row(&view.columns, element);
+            let cells: Vec<Cell<'_>> = submitted.iter().map(|(text, is_number)| cell(text, *is_number)).collect();
             table.row(&cells).map_err(broken)?;
         }
         next = page.neighbours.next;

@@ -48,10 +48,10 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
 ///
 /// # Errors
 /// Returns the problem of a failed API call, such as one for days out of order.
-pub(super) async fn statement(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn statement(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageBuilder, Problem> {
     let customer = user.get::<GetCustomer>(reference).await?;
     let today = user.zone.service_date(user.now());
-    let day = |name: &str, usual: Date| field(said, name).map_or_else(|| usual.to_string(), str::to_owned);
+    let day = |name: &str, usual: Date| field(submitted, name).map_or_else(|| usual.to_string(), str::to_owned);
     let days = (day("from", plus_months(first_of_month(today), -STATEMENT_MONTHS)), day("to", today));
     let raw = crate::query(&[("from", &days.0), ("to", &days.1)]);
     let accounts = user.get_with::<GetStatement>(reference, &raw).await?;

@@ -156,9 +156,9 @@ struct ExplorerQuery {
     given: Vec<(String, String)>,
 }
 
-fn wanted(user: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Problem> {
+fn wanted(user: &SessionUser, submitted: &FormData) -> Result<ExplorerQuery, Problem> {
     let given: Vec<(&str, &str)> =
-        said.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
+        submitted.iter().map(|(name, value)| (name.as_str(), value.trim())).filter(|(_, value)| !value.is_empty()).collect();
     let params: ExplorerParams = Query::of("/console/usage", &crate::query(&given))?.read()?;
     let zone = params.timezone.unwrap_or(user.zone);
     let shown = ExplorerRange::of(params.from, params.to, params.interval, user.now(), zone)?;
@@ -178,8 +178,8 @@ fn wanted(user: &SessionUser, said: &FormData) -> Result<ExplorerQuery, Problem>
 ///
 /// # Errors
 /// Returns the problem of invalid parameters or of a failed API call.
-pub(super) async fn explored(user: &SessionUser, said: &FormData) -> Result<Markup, Problem> {
-    let ExplorerQuery { shown, narrowed, .. } = wanted(user, said)?;
+pub(super) async fn explored(user: &SessionUser, submitted: &FormData) -> Result<Markup, Problem> {
+    let ExplorerQuery { shown, narrowed, .. } = wanted(user, submitted)?;
     let answers = sums(user, &shown.summary(&narrowed)).await?;
     let totals = totals(user, &answers, &shown.totals(&narrowed)).await?;
     Ok(crate::usage_sums(&answers, totals.view(), &Span { narrowed, slots: shown.slots() }))
@@ -189,13 +189,13 @@ pub(super) async fn explored(user: &SessionUser, said: &FormData) -> Result<Mark
 ///
 /// # Errors
 /// Returns the problem of invalid parameters or of a failed API call.
-pub(super) async fn page(user: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
-    let mut said = said.clone();
-    let names = selected(user, PART, &mut said).await;
-    let ExplorerQuery { shown, narrowed, given } = wanted(user, &said)?;
+pub(super) async fn page(user: &SessionUser, submitted: &FormData) -> Result<PageBuilder, Problem> {
+    let mut submitted = submitted.clone();
+    let names = selected(user, PART, &mut submitted).await;
+    let ExplorerQuery { shown, narrowed, given } = wanted(user, &submitted)?;
     let given: Vec<(&str, &str)> = pairs(&given);
     let address = address(PART, &given);
-    let sums = with_page(user, "Usage", &address, explored(user, &said)).await?;
+    let sums = with_page(user, "Usage", &address, explored(user, &submitted)).await?;
     shows(user, &shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
@@ -221,7 +221,7 @@ pub(super) async fn page(user: &SessionUser, said: &FormData) -> Result<PageBuil
 }
 
 fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
-    let said = |name: &str| given.iter().find(|(said, _)| *said == name).map(|(_, value)| (*value).to_owned());
+    let submitted = |name: &str| given.iter().find(|(submitted, _)| *submitted == name).map(|(_, value)| (*value).to_owned());
     let days = (shown.days.start().to_string(), shown.days.last_day().to_string());
     let words = ["hour", "day", "month"].map(str::to_owned).to_vec();
     let filter = |name: &str, meaning: &str, kind, value: String| Filter {
@@ -233,20 +233,20 @@ fn filters(given: &[(&str, &str)], shown: &ExplorerRange) -> Vec<Filter> {
     vec![
         filter("from", "First day.", InputKind::Day, days.0),
         filter("to", "Last day.", InputKind::Day, days.1),
-        filter("interval", "Length of the intervals.", InputKind::Choice(words), said("interval").unwrap_or_default()),
-        filter("customer_ref", "Usage of this customer.", InputKind::Text, said("customer_ref").unwrap_or_default()),
+        filter("interval", "Length of the intervals.", InputKind::Choice(words), submitted("interval").unwrap_or_default()),
+        filter("customer_ref", "Usage of this customer.", InputKind::Text, submitted("customer_ref").unwrap_or_default()),
         filter(
             "usage_product_ref",
             "Usage of this usage product.",
             InputKind::Text,
-            said("usage_product_ref").unwrap_or_default(),
+            submitted("usage_product_ref").unwrap_or_default(),
         ),
-        filter("contract_ref", "Usage billed by this contract.", InputKind::Text, said("contract_ref").unwrap_or_default()),
+        filter("contract_ref", "Usage billed by this contract.", InputKind::Text, submitted("contract_ref").unwrap_or_default()),
         filter(
             "timezone",
             "Time zone of the days. Default: time zone of the default entity.",
             InputKind::Text,
-            said("timezone").unwrap_or_default(),
+            submitted("timezone").unwrap_or_default(),
         ),
     ]
 }
@@ -258,8 +258,10 @@ fn elsewhere(
     named: &[(&'static str, Period)],
 ) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     const KEPT: [&str; 4] = ["customer_ref", "usage_product_ref", "contract_ref", "timezone"];
-    let kept: Vec<(&'static str, String)> =
-        KEPT.into_iter().filter_map(|name| Some((name, narrowed.iter().find(|(said, _)| said == name)?.1.clone()))).collect();
+    let kept: Vec<(&'static str, String)> = KEPT
+        .into_iter()
+        .filter_map(|name| Some((name, narrowed.iter().find(|(submitted, _)| submitted == name)?.1.clone())))
+        .collect();
     let to = |days: Period| [kept.clone(), of_days(days)].concat();
     shown.elsewhere().into_iter().chain(named.iter().copied()).map(|(name, days)| (name, to(days))).collect()
 }

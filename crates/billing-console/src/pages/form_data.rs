@@ -9,16 +9,16 @@ pub(super) fn query(request: &PageRequest) -> FormData {
 }
 
 /// Returns a non-empty field by name.
-pub(super) fn field<'s>(said: &'s FormData, name: &str) -> Option<&'s str> {
-    said.iter().find(|(said, _)| said == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+pub(super) fn field<'s>(submitted: &'s FormData, name: &str) -> Option<&'s str> {
+    submitted.iter().find(|(submitted, _)| submitted == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
 /// Returns the fields as string slices, for building queries.
-pub(super) fn pairs(said: &FormData) -> Vec<(&str, &str)> {
-    said.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+pub(super) fn pairs(submitted: &FormData) -> Vec<(&str, &str)> {
+    submitted.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 /// Returns the form's idempotency key.
-pub(super) fn key(said: &FormData) -> Option<IdempotencyKey> {
-    IdempotencyKey::parse(field(said, "form_key")?).ok()
+pub(super) fn key(submitted: &FormData) -> Option<IdempotencyKey> {
+    IdempotencyKey::parse(field(submitted, "form_key")?).ok()
 }

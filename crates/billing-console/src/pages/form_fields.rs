@@ -33,9 +33,9 @@ pub(super) enum InitialValues<'s> {
 
 impl InitialValues<'_> {
     /// Returns the submitted value of a field.
-    pub(super) fn said(self, name: &str) -> Option<String> {
+    pub(super) fn submitted(self, name: &str) -> Option<String> {
         match self {
-            Self::Said(said) => field(said, name).map(str::to_owned),
+            Self::Said(submitted) => field(submitted, name).map(str::to_owned),
             Self::Nothing | Self::Present(_) => None,
         }
     }
@@ -43,7 +43,7 @@ impl InitialValues<'_> {
     fn value(self, name: &str) -> String {
         match self {
             Self::Nothing => String::new(),
-            Self::Said(said) => field(said, name).unwrap_or_default().to_owned(),
+            Self::Said(submitted) => field(submitted, name).unwrap_or_default().to_owned(),
             Self::Present(present) => present.pointer(&format!("/{name}")).map(text).unwrap_or_default(),
         }
     }
@@ -52,8 +52,8 @@ impl InitialValues<'_> {
     fn length(self, name: &str) -> usize {
         match self {
             Self::Nothing => usize::from(!name.contains('/')),
-            Self::Said(said) => {
-                said.iter().filter_map(|(said, _)| place_in(name, said)).map(|place| place + 1).max().unwrap_or(0)
+            Self::Said(submitted) => {
+                submitted.iter().filter_map(|(submitted, _)| place_in(name, submitted)).map(|place| place + 1).max().unwrap_or(0)
             }
             Self::Present(present) => present.pointer(&format!("/{name}")).and_then(Value::as_array).map_or(0, Vec::len),
         }
@@ -63,7 +63,7 @@ impl InitialValues<'_> {
     fn was(self, element: &str, place: usize) -> Option<String> {
         match self {
             Self::Nothing => None,
-            Self::Said(said) => field(said, &was(element)).map(str::to_owned),
+            Self::Said(submitted) => field(submitted, &was(element)).map(str::to_owned),
             Self::Present(_) => Some(place.to_string()),
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
     let word = shapes
         .iter()
         .map(|shape| source.value(&below(prefix, &shape.name)))
-        .find(|said| !said.is_empty() && shapes.iter().any(|shape| shape.of_words.contains(said)));
+        .find(|submitted| !submitted.is_empty() && shapes.iter().any(|shape| shape.of_words.contains(submitted)));
     let item = |shape: &BodyField| {
         let waits = word.as_ref().is_some_and(|word| !shape.of_words.is_empty() && !shape.of_words.contains(word));
         let for_words = if shape.of_words.is_empty() { String::new() } else { format!(" For {}.", shape.of_words.join(", ")) };
@@ -153,15 +153,15 @@ fn has(items: &[Item], name: &str) -> bool {
 }
 
 /// Returns the form data after adding an element to a list (`+list`) or removing one (`-list/place`).
-pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
+pub(super) fn resized(submitted: &FormData, wanted: &str) -> FormData {
     if let Some(list) = wanted.strip_prefix('+') {
-        let place = InitialValues::Said(said).length(list);
+        let place = InitialValues::Said(submitted).length(list);
         let grown = (place < MAX_ELEMENTS).then(|| (format!("{list}/{place}/"), String::new()));
-        return said.iter().cloned().chain(grown).collect();
+        return submitted.iter().cloned().chain(grown).collect();
     }
     let taken = wanted.strip_prefix('-').and_then(|element| element.rsplit_once('/'));
     let Some((list, gone)) = taken.and_then(|(list, place)| Some((list, place.parse::<usize>().ok()?))) else {
-        return said.clone();
+        return submitted.clone();
     };
     let moved = |(name, value): &(String, String)| match place_in(list, name) {
         Some(place) if place == gone => None,
@@ -171,7 +171,7 @@ pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
         }
         _ => Some((name.clone(), value.clone())),
     };
-    said.iter().filter_map(moved).collect()
+    submitted.iter().filter_map(moved).collect()
 }
 
 /// Builds the request body. For a new object, it contains the filled fields. For an existing object, it contains the
@@ -180,24 +180,26 @@ pub(super) fn resized(said: &FormData, wanted: &str) -> FormData {
 pub(super) fn body(
     shapes: &[BodyField],
     prefix: &str,
-    said: &FormData,
+    submitted: &FormData,
     present: Option<&Value>,
     lists: ListEdits,
 ) -> Map<String, Value> {
     let mut body = Map::new();
-    let Some(present) = present else { return whole(shapes, prefix, InitialValues::Said(said)) };
+    let Some(present) = present else { return whole(shapes, prefix, InitialValues::Said(submitted)) };
     for shape in shapes {
         let (name, before) = (below(prefix, &shape.name), InitialValues::Present(present));
         let one = std::slice::from_ref(shape);
         // Both sides as a form would submit them.
-        let now = whole(one, prefix, InitialValues::Said(said));
+        let now = whole(one, prefix, InitialValues::Said(submitted));
         let was = whole(one, "", before);
         let tells = !prefix.is_empty() && (shape.required || shape.name == "billing_start_date");
         if now == was && !tells {
             continue;
         }
         let value = match &shape.says {
-            BodyFieldKind::Several(parts) if lists == ListEdits::Merged => elements(parts, &name, said, present.get(&shape.name)),
+            BodyFieldKind::Several(parts) if lists == ListEdits::Merged => {
+                elements(parts, &name, submitted, present.get(&shape.name))
+            }
             _ => now.get(&shape.name).cloned().unwrap_or_default(),
         };
         body.insert(shape.name.clone(), value);
@@ -205,14 +207,14 @@ pub(super) fn body(
     body
 }
 
-fn elements(parts: &[BodyField], list: &str, said: &FormData, present: Option<&Value>) -> Value {
+fn elements(parts: &[BodyField], list: &str, submitted: &FormData, present: Option<&Value>) -> Value {
     let element = |place: usize| {
         let name = format!("{list}/{place}");
-        let was = field(said, &was(&name)).and_then(|place| place.parse::<usize>().ok());
+        let was = field(submitted, &was(&name)).and_then(|place| place.parse::<usize>().ok());
         let was = was.and_then(|place| present?.get(place));
-        Value::Object(body(parts, &name, said, was, ListEdits::Merged))
+        Value::Object(body(parts, &name, submitted, was, ListEdits::Merged))
     };
-    (0..InitialValues::Said(said).length(list)).map(element).collect()
+    (0..InitialValues::Said(submitted).length(list)).map(element).collect()
 }
 
 /// Returns all filled fields.
@@ -260,13 +262,13 @@ mod tests {
     use super::super::openapi_index::shapes;
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> FormData {
+    fn submitted(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
     fn edited(operation: &'static billing_api::operation::OperationSpec, pairs: &[(&str, &str)], present: &Value) -> Value {
         let lists = if *operation == EditContract::SPEC { ListEdits::Merged } else { ListEdits::Replaced };
-        Value::Object(body(shapes(operation), "", &said(pairs), Some(present), lists))
+        Value::Object(body(shapes(operation), "", &submitted(pairs), Some(present), lists))
     }
 
     #[test]
@@ -297,7 +299,7 @@ mod tests {
             ("line_items/0/price/tiers/1/unit_price", "0.04"),
             ("line_items/1/", ""),
         ];
-        let made = Value::Object(body(shapes(&CreatePricing::SPEC), "", &said(&pairs), None, ListEdits::Replaced));
+        let made = Value::Object(body(shapes(&CreatePricing::SPEC), "", &submitted(&pairs), None, ListEdits::Replaced));
         let tiers = json!([{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]);
         let calls = json!({"line_item_id": "calls", "kind": "USAGE", "price": {"model": "GRADUATED", "tiers": tiers}});
         assert_eq!(made, json!({"name": "API", "currency": "EUR", "line_items": [calls, {}]}));
@@ -327,8 +329,8 @@ mod tests {
 
     #[test]
     fn what_is_for_another_model_than_the_chosen_one_waits() {
-        let said = said(&[("line_items/0/price/model", "FLAT")]);
-        let all = format!("{:?}", items(shapes(&CreatePricing::SPEC), "", InitialValues::Said(&said), &[]));
+        let submitted = submitted(&[("line_items/0/price/model", "FLAT")]);
+        let all = format!("{:?}", items(shapes(&CreatePricing::SPEC), "", InitialValues::Said(&submitted), &[]));
         let waits = |name: &str| {
             let (_, rest) = all.split_once(&format!("name: \"line_items/0/price/{name}\"")).expect(name);
             rest.split_once("waits: ").expect(name).1.starts_with("true")
@@ -398,12 +400,12 @@ mod tests {
 
     #[test]
     fn an_element_that_is_taken_away_lets_the_others_move_up() {
-        let before = said(&[("a/0/x", "0"), ("a/1/x", "1"), ("a/2/x", "2"), ("a/2/b/1/y", "3"), ("aa/1/x", "4")]);
-        let after = said(&[("a/0/x", "0"), ("a/1/x", "2"), ("a/1/b/1/y", "3"), ("aa/1/x", "4")]);
+        let before = submitted(&[("a/0/x", "0"), ("a/1/x", "1"), ("a/2/x", "2"), ("a/2/b/1/y", "3"), ("aa/1/x", "4")]);
+        let after = submitted(&[("a/0/x", "0"), ("a/1/x", "2"), ("a/1/b/1/y", "3"), ("aa/1/x", "4")]);
         assert_eq!(resized(&before, "-a/1"), after);
         assert_eq!(resized(&after, "+a").last(), Some(&("a/2/".to_owned(), String::new())));
         assert_eq!(resized(&after, "-a/many"), after);
-        assert_eq!(InitialValues::Said(&said(&[("a/999999999/x", "1")])).length("a"), 0);
+        assert_eq!(InitialValues::Said(&submitted(&[("a/999999999/x", "1")])).length("a"), 0);
     }
 
     #[test]
@@ -415,7 +417,7 @@ mod tests {
             expected: None,
             actual: None,
         }];
-        let pairs = said(&[("products/0/discount", "101")]);
+        let pairs = submitted(&[("products/0/discount", "101")]);
         let all = items(shapes(&CreateContract::SPEC), "", InitialValues::Said(&pairs), &errors);
         assert!(has(&all, "products/0/discount"));
         let wrong = format!("{all:?}");

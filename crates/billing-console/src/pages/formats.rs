@@ -46,15 +46,15 @@ fn made(editor: FormatEditor, edited: Option<&str>) -> PageBuilder {
 }
 
 /// Tries or saves the format in the editor.
-pub(super) async fn act(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    let problem = match carry_out(user, edited, said).await {
+pub(super) async fn act(user: &SessionUser, edited: Option<&str>, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let problem = match carry_out(user, edited, submitted).await {
         Ok(answer) => return Ok(answer),
         Err(problem) => problem,
     };
     if !belongs_beside(&problem) {
         return Err(problem);
     }
-    let mut editor = again(user, edited, said);
+    let mut editor = again(user, edited, submitted);
     for error in problem.errors() {
         let pointer = error.pointer.trim_start_matches('/');
         // An error in one column of the report data belongs to the field with all columns.
@@ -72,28 +72,28 @@ pub(super) async fn act(user: &SessionUser, edited: Option<&str>, said: &FormDat
 }
 
 /// Returns the editor with the submitted values.
-fn again(user: &SessionUser, edited: Option<&str>, said: &FormData) -> FormatEditor {
-    let field = |name: &str| FormatField { value: said_of(said, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
+fn again(user: &SessionUser, edited: Option<&str>, submitted: &FormData) -> FormatEditor {
+    let field = |name: &str| FormatField { value: said_of(submitted, name).unwrap_or_default().to_owned(), wrong: Vec::new() };
     let fields = FORMAT_FIELDS.iter().map(|(name, ..)| field(name)).collect();
-    editor(user, edited, fields, said_of(said, "sample").unwrap_or_default().to_owned())
+    editor(user, edited, fields, said_of(submitted, "sample").unwrap_or_default().to_owned())
 }
 
-async fn carry_out(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
+async fn carry_out(user: &SessionUser, edited: Option<&str>, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let part = listings::FORMATS.part;
-    let body = body(said);
-    if said_of(said, "do") != Some("save") {
-        let sample = billing_json::read(said_of(said, "sample").unwrap_or_default().as_bytes());
+    let body = body(submitted);
+    if said_of(submitted, "do") != Some("save") {
+        let sample = billing_json::read(said_of(submitted, "sample").unwrap_or_default().as_bytes());
         let event = sample.map_err(|error| {
             let found = billing_domain::violation::Violations::one(&["event"], "malformed_json", error.to_string());
             Problem::from(found)
         })?;
         let asked = Value::from_iter([("mapping", body["mapping"].clone()), ("event", event)]);
         let tried = user.post::<TestUsageFormat>(asked).await?;
-        let mut editor = again(user, edited, said);
+        let mut editor = again(user, edited, submitted);
         editor.mapped = Some(tried.view().mapped().json().clone());
         return Ok(html(made(editor, edited).page(user, None)));
     }
-    let (key, body) = (key(said), Some(body));
+    let (key, body) = (key(submitted), Some(body));
     let (saved, done) = match edited {
         None => (user.carry_out::<CreateUsageFormat>("", key, body).await, "make"),
         Some(reference) => (user.carry_out::<EditUsageFormat>(reference, key, body).await, "edit"),
@@ -103,10 +103,10 @@ async fn carry_out(user: &SessionUser, edited: Option<&str>, said: &FormData) ->
 }
 
 /// Returns the API request body for the submitted values.
-fn body(said: &FormData) -> Value {
+fn body(submitted: &FormData) -> Value {
     let mut body = Map::new();
     for &(name, ..) in FORMAT_FIELDS {
-        let Some(text) = said_of(said, name) else { continue };
+        let Some(text) = said_of(submitted, name) else { continue };
         // Report data may be an object of expressions.
         let value = match billing_json::read(text.as_bytes()) {
             Ok(object @ Value::Object(_)) if name == "mapping/additional_report_data" => object,
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn what_the_editor_says_is_the_body_that_the_interface_takes() {
-        let said =
+        let submitted =
             |pairs: &[(&str, &str)]| -> FormData { pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect() };
         let pairs = [
             ("format_name", "Log"),
@@ -148,11 +148,11 @@ mod tests {
         ];
         let mapping =
             json!({"timestamp": "event.at", "additional_report_data": {"a": "event.a"}, "validations": {"currency": "\"EUR\""}});
-        assert_eq!(body(&said(&pairs)), json!({"format_name": "Log", "mapping": mapping}));
+        assert_eq!(body(&submitted(&pairs)), json!({"format_name": "Log", "mapping": mapping}));
         assert_eq!(
-            body(&said(&[("mapping/additional_report_data", "rest")])),
+            body(&submitted(&[("mapping/additional_report_data", "rest")])),
             json!({"mapping": {"additional_report_data": "rest"}})
         );
-        assert_eq!(body(&said(&[])), json!({"mapping": {}}));
+        assert_eq!(body(&submitted(&[])), json!({"mapping": {}}));
     }
 }

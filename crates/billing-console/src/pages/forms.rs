@@ -399,9 +399,9 @@ impl<'a> FormPage<'a> {
         kind: &str,
         what: &str,
         reference: Option<&'a str>,
-        said: &FormData,
+        submitted: &FormData,
     ) -> Result<PageAnswer, Problem> {
-        Self::at(user, kind, what, reference).await?.take(said).await
+        Self::at(user, kind, what, reference).await?.take(submitted).await
     }
 
     fn place(&self) -> Vec<&'a str> {
@@ -472,9 +472,9 @@ impl<'a> FormPage<'a> {
             return Ok(self.models());
         }
         let begins = self.action.prefill.map(|(field, from)| {
-            let mut said = Map::new();
-            said.insert(field.to_owned(), self.present.view().json().get(from).cloned().unwrap_or_default());
-            Value::Object(said)
+            let mut submitted = Map::new();
+            submitted.insert(field.to_owned(), self.present.view().json().get(from).cloned().unwrap_or_default());
+            Value::Object(submitted)
         });
         let defaults = self.short.as_ref().map(ShortForm::defaults).filter(|defaults| !defaults.is_empty());
         let source = match (&begins, &defaults) {
@@ -499,43 +499,44 @@ impl<'a> FormPage<'a> {
     ///
     /// # Errors
     /// Returns problems that cannot be shown beside the form.
-    pub(super) async fn take(&self, said: &FormData) -> Result<PageAnswer, Problem> {
-        if let Some(wanted) = field(said, RESIZE) {
-            return self.form(InitialValues::Said(&form_fields::resized(said, wanted)), None).await.map(html);
+    pub(super) async fn take(&self, submitted: &FormData) -> Result<PageAnswer, Problem> {
+        if let Some(wanted) = field(submitted, RESIZE) {
+            return self.form(InitialValues::Said(&form_fields::resized(submitted, wanted)), None).await.map(html);
         }
-        if field(said, AGAIN).is_some() {
-            return self.form(InitialValues::Said(said), None).await.map(html);
+        if field(submitted, AGAIN).is_some() {
+            return self.form(InitialValues::Said(submitted), None).await.map(html);
         }
-        let refused = match self.carry_out(said).await {
+        let refused = match self.carry_out(submitted).await {
             Ok(answer) => return Ok(answer),
             Err(problem) => problem,
         };
         if !belongs_beside(&refused) || self.shapes().is_empty() {
             return Err(refused);
         }
-        let page = self.form(InitialValues::Said(said), Some(&refused)).await?;
+        let page = self.form(InitialValues::Said(submitted), Some(&refused)).await?;
         Ok(told(refused, page))
     }
 
-    async fn carry_out(&self, said: &FormData) -> Result<PageAnswer, Problem> {
+    async fn carry_out(&self, submitted: &FormData) -> Result<PageAnswer, Problem> {
         // The script asks for a preview with every change of a field, which must store nothing.
-        let is_live = field(said, LIVE).is_some();
-        if self.action.has_prices() && (is_live || field(said, CONFIRMED).is_none()) {
-            return self.price_preview(said).await.map(html);
+        let is_live = field(submitted, LIVE).is_some();
+        if self.action.has_prices() && (is_live || field(submitted, CONFIRMED).is_none()) {
+            return self.price_preview(submitted).await.map(html);
         }
-        if self.action.has_dry_run() && (is_live || field(said, CONFIRMED).is_none()) {
-            let effects = self.rehearsed(said).await?;
-            return Ok(html(self.preview(effects, said)));
+        if self.action.has_dry_run() && (is_live || field(submitted, CONFIRMED).is_none()) {
+            let effects = self.rehearsed(submitted).await?;
+            return Ok(html(self.preview(effects, submitted)));
         }
         if is_live {
             return Err(Problem::unknown_route());
         }
         // The key prevents a second execution when the form is sent twice.
         let reference = self.reference.unwrap_or_default();
-        let answer = match self.user.change_as_previewed(self.action.operation, reference, said, self.body(said)).await {
+        let answer = match self.user.change_as_previewed(self.action.operation, reference, submitted, self.body(submitted)).await
+        {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
-                let effects = self.rehearsed(said).await?;
-                return Ok(told(problem, self.preview(effects, said)));
+                let effects = self.rehearsed(submitted).await?;
+                return Ok(told(problem, self.preview(effects, submitted)));
             }
             answer => answer?,
         };
@@ -543,32 +544,32 @@ impl<'a> FormPage<'a> {
         let (part, field) = self.action.redirect;
         let reference = answer.view().named(field).to_text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
-        Ok(to(&format!("{page}?{}", self.done(said, answer.view().read_as()))))
+        Ok(to(&format!("{page}?{}", self.done(submitted, answer.view().read_as()))))
     }
 
     /// Returns the query that selects the notice after success.
-    fn done(&self, said: &FormData, answer: JsonView<'_, DocumentJson>) -> String {
+    fn done(&self, submitted: &FormData, answer: JsonView<'_, DocumentJson>) -> String {
         let [kind, what] = self.action.place;
-        let amount = self.action.amount_message.and_then(|_| field(said, "amount"));
+        let amount = self.action.amount_message.and_then(|_| field(submitted, "amount"));
         let Some(amount) = amount else { return format!("done={kind}.{what}") };
         let amount = with_decimals(amount, &answer.total().to_text());
         let shown = crate::query(&[("amount", &amount), ("currency", &answer.currency().to_text())]);
         format!("done={kind}.{what}&{shown}")
     }
 
-    async fn rehearsed(&self, said: &FormData) -> AnswerOf<DryRun> {
+    async fn rehearsed(&self, submitted: &FormData) -> AnswerOf<DryRun> {
         let reference = self.reference.unwrap_or_default();
-        self.user.rehearse(self.action.operation, reference, self.body(said)).await
+        self.user.rehearse(self.action.operation, reference, self.body(submitted)).await
     }
 
     /// Renders the preview of a pricing: its amounts by quantity.
-    async fn price_preview(&self, said: &FormData) -> Result<String, Problem> {
+    async fn price_preview(&self, submitted: &FormData) -> Result<String, Problem> {
         let mut pricing = Map::new();
         for shape in self.shapes() {
             // An edit omits unchanged fields.
             pricing.extend(self.present.view().json().get(&shape.name).map(|value| (shape.name, value.clone())));
         }
-        let Some(Value::Object(changes)) = self.body(said) else { return Err(Problem::internal()) };
+        let Some(Value::Object(changes)) = self.body(submitted) else { return Err(Problem::internal()) };
         pricing.extend(changes);
         pricing.remove("product_pricing_ref");
         let pricing = Value::Object(pricing);
@@ -585,24 +586,24 @@ impl<'a> FormPage<'a> {
             rates,
             action: self.address(),
             button: self.action.button,
-            said: resent(said),
+            submitted: resent(submitted),
             back: self.back(),
         };
         Ok(self.page(crate::price_preview(&preview)))
     }
 
-    fn body(&self, said: &FormData) -> Option<Value> {
+    fn body(&self, submitted: &FormData) -> Option<Value> {
         let mut shapes = self.shapes();
         let takes_one = !shapes.is_empty() || self.action.reference_field.is_some() || self.action.set_field.is_some();
         let present = self.edits().then(|| self.present.view().json());
         let mut body = match &self.short {
-            None => form_fields::body(&shapes, "", said, present, self.action.lists),
+            None => form_fields::body(&shapes, "", submitted, present, self.action.lists),
             Some(short) => {
-                let said = short.completed(said, present.is_some());
+                let submitted = short.completed(submitted, present.is_some());
                 // A field that the form does not have stays as it is.
-                let has = |name: &str| said.iter().any(|(said, _)| short_forms::top(said) == name);
+                let has = |name: &str| submitted.iter().any(|(submitted, _)| short_forms::top(submitted) == name);
                 shapes.retain(|shape| has(&shape.name));
-                form_fields::body(&shapes, "", &said, present, self.action.lists)
+                form_fields::body(&shapes, "", &submitted, present, self.action.lists)
             }
         };
         if let (Some(field), Some(reference)) = (self.action.reference_field, self.reference) {
@@ -610,7 +611,7 @@ impl<'a> FormPage<'a> {
         }
         body.extend(self.action.set_field.map(|field| (field.to_owned(), Value::Bool(true))));
         // The version makes the edit fail if the object changed after the form was shown.
-        if let Some(version) = body.get("version").is_none().then(|| field(said, "version")).flatten() {
+        if let Some(version) = body.get("version").is_none().then(|| field(submitted, "version")).flatten() {
             body.insert("version".to_owned(), form_fields::whole_number(version));
         }
         takes_one.then_some(Value::Object(body))
@@ -639,7 +640,7 @@ impl<'a> FormPage<'a> {
             example: self.short.as_ref().map_or("", |short| short.example),
             action: self.address(),
             button: if self.action.has_preview() { "Preview" } else { self.action.button },
-            key: source.said("form_key").unwrap_or_else(|| self.user.unique()),
+            key: source.submitted("form_key").unwrap_or_else(|| self.user.unique()),
             suggestions: self.all_suggestions(&shown).await?,
             others: problem.map(|problem| form_fields::others(problem, &shown)).unwrap_or_default(),
             items: fields,
@@ -664,15 +665,15 @@ impl<'a> FormPage<'a> {
         has_more.then(|| format!("{}?{ADVANCED}=yes", href(&self.place())))
     }
 
-    fn preview(&self, effects: JsonAnswer<EffectsJson>, said: &FormData) -> String {
+    fn preview(&self, effects: JsonAnswer<EffectsJson>, submitted: &FormData) -> String {
         let preview = Preview {
             title: self.title(),
             tells: self.tells(),
             effects,
             action: self.address(),
             button: self.action.button,
-            is_accepted: field(said, ACCEPTED).is_some(),
-            said: resent(said),
+            is_accepted: field(submitted, ACCEPTED).is_some(),
+            submitted: resent(submitted),
             has_form: !self.shapes().is_empty(),
             back: self.back(),
         };
@@ -743,9 +744,9 @@ pub(super) async fn suggestions(user: &SessionUser, shown: &[Item], new_part: &s
 }
 
 /// Returns the submitted fields that a preview sends again.
-fn resent(said: &FormData) -> FormData {
+fn resent(submitted: &FormData) -> FormData {
     let of_form = |name: &str| ![CONFIRMED, ACCEPTED, AGAIN, RESIZE, LIVE].contains(&name);
-    said.iter().filter(|(name, _)| of_form(name)).cloned().collect()
+    submitted.iter().filter(|(name, _)| of_form(name)).cloned().collect()
 }
 
 /// Returns the choice of an object: its reference, and its name with a reference that a person has chosen.

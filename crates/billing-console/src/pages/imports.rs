@@ -105,9 +105,9 @@ pub(super) async fn act(user: &SessionUser, gateway: &dyn Gateway) -> PageAnswer
 async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
     let (name, bytes) = file(form)?;
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
-    let said = columns(form);
+    let submitted = columns(form);
     let is_import = form.text("do") == Some("import");
-    let imported = import(user, &name, &bytes, (&format_name, said.as_ref()), !is_import).await?;
+    let imported = import(user, &name, &bytes, (&format_name, submitted.as_ref()), !is_import).await?;
     let chosen = form.texts("column").zip(form.texts("called"));
     let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
@@ -122,7 +122,7 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
         return Ok(page_of(stop, user.page(&frame, &body)));
     }
-    let (result, stop) = match guessed(imported.0.view()).filter(|_| said.is_none() && format_name.is_empty()) {
+    let (result, stop) = match guessed(imported.0.view()).filter(|_| submitted.is_none() && format_name.is_empty()) {
         Some(guess) => import(user, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
         None => imported,
     };
@@ -169,8 +169,8 @@ fn file(form: &Upload) -> Result<(String, Vec<u8>), Problem> {
 
 /// Returns the chosen column names; `None` if the form has none.
 fn columns(form: &Upload) -> Option<Map<String, Value>> {
-    let said: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
-    if said.is_empty() {
+    let submitted: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
+    if submitted.is_empty() {
         return None;
     }
     let called = |(column, called): (&str, &str)| match called {
@@ -178,7 +178,7 @@ fn columns(form: &Upload) -> Option<Map<String, Value>> {
         "-" => Some((column.to_owned(), Value::Null)),
         called => Some((column.to_owned(), called.into())),
     };
-    Some(said.into_iter().filter_map(called).collect())
+    Some(submitted.into_iter().filter_map(called).collect())
 }
 
 /// Returns a guess for the column names if some columns are not event fields.
@@ -216,11 +216,11 @@ async fn import(
         _ => (billing_api::media_type::CSV, FileKind::Csv),
     };
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
-    let mut said = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
-    said.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
-    said.extend(columns.as_deref().map(|columns| ("columns", columns)));
+    let mut submitted = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
+    submitted.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
+    submitted.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
-    match user.import(&crate::query(&said), file).await {
+    match user.import(&crate::query(&submitted), file).await {
         Ok(answer) => Ok((JsonAnswer::of::<ImportUsage>(answer.json()?), None)),
         Err(problem) => match problem.import().cloned() {
             Some(result) => Ok((result.into(), Some(problem))),

@@ -14,10 +14,10 @@ use billing_api::problem::Problem;
 /// # Errors
 /// Returns a problem if the frame does not exist or an API call fails.
 pub(super) async fn frame(user: &SessionUser, what: &str) -> Result<PageAnswer, Problem> {
-    let said = query(&user.request);
+    let submitted = query(&user.request);
     let sums = match what {
-        "usage" => explorer::explored(user, &said).await,
-        "customer" => customer::lately(user, &said).await,
+        "usage" => explorer::explored(user, &submitted).await,
+        "customer" => customer::lately(user, &submitted).await,
         "months" => home::months(user).await,
         _ => return Err(Problem::unknown_route()),
     };

@@ -29,14 +29,14 @@ const PAGE_SIZE: &str = "50";
 ///
 /// # Errors
 /// Returns the problem of an invalid filter or a failed API call.
-pub(super) async fn page(user: &SessionUser, listing: &'static Listing, said: &FormData) -> Result<PageBuilder, Problem> {
-    let ListQuery { filters: api, names } = list_query(user, listing.part, said).await?;
+pub(super) async fn page(user: &SessionUser, listing: &'static Listing, submitted: &FormData) -> Result<PageBuilder, Problem> {
+    let ListQuery { filters: api, names } = list_query(user, listing.part, submitted).await?;
     let raw = wanted(listing, pairs(&api).into_iter(), PAGE_SIZE);
     let filters = openapi_index::filters(listing.operation, &api);
     let Listed { elements, total, amount, amount_due, neighbours } = listed(user, listing, &raw).await?;
     let sums = [("Total", amount), ("Amount due", amount_due)];
     let sums = sums.into_iter().filter_map(|(name, sum)| Some((name.to_owned(), sum.filter(|sum| !sum.is_empty())?))).collect();
-    let view = View::of(listing, said);
+    let view = View::of(listing, submitted);
     let elements = with_amounts_due(user, listing, &view, elements).await?;
     let narrowed = filters.iter().filter(|filter| !filter.value.is_empty());
     let narrowed = narrowed.map(|filter| (filter.name.as_str(), filter.value.as_str()));
@@ -48,7 +48,7 @@ pub(super) async fn page(user: &SessionUser, listing: &'static Listing, said: &F
         _ => None,
     };
     let table = table.map(|report| format!("{}?{narrowed}", report.path));
-    let selection = bulk::selection(user, listing, said);
+    let selection = bulk::selection(user, listing, submitted);
     let part = ListPage { elements, total, sums, neighbours, table, selection };
     let calendar = Calendar::of(user, listing.part);
     let periods = calendar.periods(&api);

@@ -23,10 +23,10 @@ pub(super) fn crumbs(listing: &Listing) -> Vec<Crumb> {
 }
 
 /// Returns the query of a list: the non-empty parameters and the page size.
-pub(super) fn wanted<'s>(listing: &Listing, said: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
+pub(super) fn wanted<'s>(listing: &Listing, submitted: impl Iterator<Item = (&'s str, &'s str)>, size: &'s str) -> String {
     let is_of_page = |name: &str| name == "done" || name == View::COLUMNS;
-    let mut pairs: Vec<(&str, &str)> = said.filter(|(name, value)| !value.is_empty() && !is_of_page(name)).collect();
-    let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(said, _)| *said == name);
+    let mut pairs: Vec<(&str, &str)> = submitted.filter(|(name, value)| !value.is_empty() && !is_of_page(name)).collect();
+    let has = |pairs: &[(&str, &str)], name: &str| pairs.iter().any(|(submitted, _)| *submitted == name);
     if !has(&pairs, "pageSize") {
         pairs.push(("pageSize", size));
     }

@@ -22,9 +22,9 @@ struct LogInProgress {
 }
 
 /// Logs an administrator in. Redirects to the requested page or shows the next step.
-pub(super) async fn log_in(gateway: &dyn Gateway, said: &FormData) -> PageAnswer {
-    let whole = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
-    let field = |name| form_data::field(said, name).unwrap_or_default().to_owned();
+pub(super) async fn log_in(gateway: &dyn Gateway, submitted: &FormData) -> PageAnswer {
+    let whole = |name: &str| submitted.iter().find(|(submitted, _)| submitted == name).map(|(_, value)| value.clone());
+    let field = |name| form_data::field(submitted, name).unwrap_or_default().to_owned();
     let (email, next) = (field("email"), field("next"));
     let mut passed = match whole("passed") {
         None => LogInProgress { password: whole("password").unwrap_or_default(), new_password: None },
@@ -34,7 +34,7 @@ pub(super) async fn log_in(gateway: &dyn Gateway, said: &FormData) -> PageAnswer
         },
     };
     passed.new_password = whole("new_password").or(passed.new_password);
-    let code = form_data::field(said, "code").map(str::to_owned);
+    let code = form_data::field(submitted, "code").map(str::to_owned);
     let credential = Credential::Administrator {
         email: email.clone(),
         password: passed.password.clone(),
@@ -85,8 +85,8 @@ fn place(email: &str) -> String {
 
 fn sealed(gateway: &dyn Gateway, email: &str, passed: &LogInProgress) -> Option<String> {
     let until = gateway.now().plus_seconds(STEP_SECONDS);
-    let said = json!({"until": until.as_micros(), "password": passed.password, "new_password": passed.new_password});
-    let bytes = gateway.seal(&place(email), &said.to_string())?;
+    let submitted = json!({"until": until.as_micros(), "password": passed.password, "new_password": passed.new_password});
+    let bytes = gateway.seal(&place(email), &submitted.to_string())?;
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -94,9 +94,9 @@ fn opened(gateway: &dyn Gateway, email: &str, sealed: &str) -> Option<LogInProgr
     let digits = sealed.as_bytes().chunks(2);
     let bytes: Vec<u8> =
         digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect::<Option<_>>()?;
-    let said: Value = serde_json::from_slice(&gateway.open(&place(email), &bytes)?).ok()?;
-    let until = Timestamp::from_micros(said["until"].as_i64()?).ok()?;
-    let text = |name: &str| said[name].as_str().map(str::to_owned);
+    let submitted: Value = serde_json::from_slice(&gateway.open(&place(email), &bytes)?).ok()?;
+    let until = Timestamp::from_micros(submitted["until"].as_i64()?).ok()?;
+    let text = |name: &str| submitted[name].as_str().map(str::to_owned);
     (gateway.now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
 }
 

@@ -99,7 +99,7 @@ async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer
     }
     if place == [LOG_IN] {
         return match gateway.form(true).await {
-            Ok(said) => log_in::log_in(&**gateway, &said).await,
+            Ok(submitted) => log_in::log_in(&**gateway, &submitted).await,
             Err(problem) => refused(&**gateway, problem),
         };
     }
@@ -112,7 +112,7 @@ async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer
         return imports::act(&user, &**gateway).await;
     }
     let done = match gateway.form(false).await {
-        Ok(said) => table::answer(&user, &request.method, &said).await,
+        Ok(submitted) => table::answer(&user, &request.method, &submitted).await,
         Err(problem) => return refused(&**gateway, problem),
     };
     done.unwrap_or_else(|problem| refused_to(&user, problem))

@@ -277,7 +277,7 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
     let refused = refused.filter(|(name, ..)| *name == made.name);
     let errors = refused.map_or(&[][..], |(_, _, problem)| problem.errors());
     let value = |name: &str| match refused {
-        Some((_, said, _)) => field_of(said, name).unwrap_or_default().to_owned(),
+        Some((_, submitted, _)) => field_of(submitted, name).unwrap_or_default().to_owned(),
         None => usual.value(made, name),
     };
     let values: FormData = made.fields.iter().map(|(name, ..)| ((*name).to_owned(), value(name))).collect();
@@ -307,34 +307,34 @@ fn step(made: &SetupResource, found: &Value, usual: &Defaults, refused: Option<(
 ///
 /// # Errors
 /// Returns problems that have a page of their own.
-pub(super) async fn act(user: &SessionUser, name: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn act(user: &SessionUser, name: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
     if name == "key" {
-        return first_call(user, said).await;
+        return first_call(user, submitted).await;
     }
     let made = STEPS.iter().find(|made| made.name == name).ok_or_else(Problem::unknown_route)?;
-    match make(user, made, said).await {
+    match make(user, made, submitted).await {
         Ok(_) => Ok(super::reply::to(&format!("{}?done={name}", href(&[START])))),
         Err(problem) if belongs_beside(&problem) => {
-            let page = page(user, Some((name, said, &problem))).await?;
+            let page = page(user, Some((name, submitted, &problem))).await?;
             Ok(told(problem, page))
         }
         Err(problem) => Err(problem),
     }
 }
 
-async fn make(user: &SessionUser, made: &SetupResource, said: &FormData) -> Answered {
+async fn make(user: &SessionUser, made: &SetupResource, submitted: &FormData) -> Answered {
     let found = there(user, made).await?;
-    user.change(made.operation, made.reference_of(&found), key(said), Some(body(made, said))).await
+    user.change(made.operation, made.reference_of(&found), key(submitted), Some(body(made, submitted))).await
 }
 
 /// Returns the API request body for a submitted form.
-fn body(made: &SetupResource, said: &FormData) -> Value {
-    let said = made.form().completed(said, false);
-    Value::Object(form_fields::body(shapes(made.operation), "", &said, None, ListEdits::Replaced))
+fn body(made: &SetupResource, submitted: &FormData) -> Value {
+    let submitted = made.form().completed(submitted, false);
+    Value::Object(form_fields::body(shapes(made.operation), "", &submitted, None, ListEdits::Replaced))
 }
 
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
-async fn first_call(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
+async fn first_call(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let [_, usage_product, first_pricing, _, contract] = everything(user).await?;
     let contract = JsonView::<ContractJson>::of(&contract);
     let contract_ref = contract.contract_ref().to_text();
@@ -349,7 +349,7 @@ async fn first_call(user: &SessionUser, said: &FormData) -> Result<PageAnswer, P
     let metered = pricing.view().line_items().items().map(|item| item.usage_product_ref()).find(|product| product.is_there());
     let usage_product_ref =
         metered.map_or_else(|| JsonView::<UsageProductJson>::of(&usage_product).usage_product_ref().to_text(), JsonView::to_text);
-    let made = user.carry_out::<GenerateKey>("", key(said), Some(json!({"name": "First steps"}))).await?;
+    let made = user.carry_out::<GenerateKey>("", key(submitted), Some(json!({"name": "First steps"}))).await?;
     let call = FirstCall {
         made,
         service: user.service(),
@@ -393,7 +393,7 @@ mod tests {
     use super::super::openapi_index::{BodyField, BodyFieldKind};
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> FormData {
+    fn submitted(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -413,14 +413,14 @@ mod tests {
         let usage = json!({"line_item_id": "usage", "name": "Usage", "kind": "USAGE", "usage_product_ref": "calls",
             "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
         assert_eq!(
-            body(made("pricing"), &said(&pricing)),
+            body(made("pricing"), &submitted(&pricing)),
             json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]})
         );
         let mut with_fee = pricing;
         with_fee[4].1 = "49";
         let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
-        assert_eq!(body(made("pricing"), &said(&with_fee))["line_items"], json!([usage, fee]));
-        let address = said(&[("name", "We"), ("address/city", "Berlin"), ("address/country_code", "DE")]);
+        assert_eq!(body(made("pricing"), &submitted(&with_fee))["line_items"], json!([usage, fee]));
+        let address = submitted(&[("name", "We"), ("address/city", "Berlin"), ("address/country_code", "DE")]);
         assert_eq!(body(made("entity"), &address), json!({"name": "We", "address": {"city": "Berlin", "country_code": "DE"}}));
     }
 

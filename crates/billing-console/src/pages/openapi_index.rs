@@ -84,9 +84,9 @@ static DESCRIBED: LazyLock<OpenApiIndex> = LazyLock::new(|| {
 });
 
 /// Returns the filters of an operation's list with the submitted values.
-pub(super) fn filters(operation: &'static OperationSpec, said: &FormData) -> Vec<Filter> {
+pub(super) fn filters(operation: &'static OperationSpec, submitted: &FormData) -> Vec<Filter> {
     let filters = DESCRIBED.filters.get(operation.id).map_or(&[][..], Vec::as_slice);
-    let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| value.clone());
+    let value = |name: &str| submitted.iter().find(|(submitted, _)| submitted == name).map(|(_, value)| value.clone());
     filters.iter().map(|filter| Filter { value: value(&filter.name).unwrap_or_default(), ..filter.clone() }).collect()
 }
 
@@ -122,10 +122,10 @@ impl<'d> Reader<'d> {
     /// Merges the fields of several schemas. A discriminating field distinguishes the variants.
     fn shapes(self, schemas: &[&'d Value]) -> Vec<BodyField> {
         let mut shapes: Vec<BodyField> = Vec::new();
-        for (name, said) in schemas.iter().flat_map(|schema| properties(schema)) {
+        for (name, submitted) in schemas.iter().flat_map(|schema| properties(schema)) {
             let has_it = |schema: &&&Value| schema["properties"][name].is_object();
             let must = |schema: &Value| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
-            let Some(shape) = self.shape(name, said, schemas.iter().all(|schema| must(schema))) else { continue };
+            let Some(shape) = self.shape(name, submitted, schemas.iter().all(|schema| must(schema))) else { continue };
             match shapes.iter_mut().find(|known| known.name == name) {
                 // Collects the discriminating words of all variants.
                 Some(BodyField { says: BodyFieldKind::One { kind: InputKind::Choice(words), .. }, .. }) => {
@@ -150,13 +150,13 @@ impl<'d> Reader<'d> {
 
     /// Returns the discriminating word of a variant.
     fn told_by(self, schema: &'d Value) -> Option<&'d str> {
-        properties(schema).find_map(|(_, said)| self.resolved(said)["const"].as_str())
+        properties(schema).find_map(|(_, submitted)| self.resolved(submitted)["const"].as_str())
     }
 
     /// Reads a field. Returns `None` for types without a form field: lists of strings and free-form objects.
-    fn shape(self, name: &str, said: &'d Value, required: bool) -> Option<BodyField> {
-        let value = self.not_null(said);
-        let meaning = said["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
+    fn shape(self, name: &str, submitted: &'d Value, required: bool) -> Option<BodyField> {
+        let value = self.not_null(submitted);
+        let meaning = submitted["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
         let variants: Vec<&Value> =
             value["oneOf"].as_array().into_iter().flatten().map(|variant| self.resolved(variant)).collect();
         let says = if is(value, "array") {
@@ -176,22 +176,22 @@ impl<'d> Reader<'d> {
     }
 
     /// Returns the non-null schema of a value.
-    fn not_null(self, said: &'d Value) -> &'d Value {
-        let said = self.resolved(said);
-        let mut choices = said["oneOf"].as_array().into_iter().flatten().filter(|choice| choice["type"] != "null");
+    fn not_null(self, submitted: &'d Value) -> &'d Value {
+        let submitted = self.resolved(submitted);
+        let mut choices = submitted["oneOf"].as_array().into_iter().flatten().filter(|choice| choice["type"] != "null");
         match (choices.next(), choices.next()) {
             (Some(only), None) => self.not_null(only),
-            _ => said,
+            _ => submitted,
         }
     }
 
-    fn resolved(self, said: &'d Value) -> &'d Value {
-        openapi::resolved(self.document, said)
+    fn resolved(self, submitted: &'d Value) -> &'d Value {
+        openapi::resolved(self.document, submitted)
     }
 }
 
 fn properties(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    schema["properties"].as_object().into_iter().flatten().map(|(name, said)| (name.as_str(), said))
+    schema["properties"].as_object().into_iter().flatten().map(|(name, submitted)| (name.as_str(), submitted))
 }
 
 /// Returns whether a schema permits a type.

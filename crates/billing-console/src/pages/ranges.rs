@@ -63,10 +63,10 @@ impl Calendar {
     ///
     /// # Errors
     /// Returns a problem for an unknown period.
-    pub(super) fn resolve(self, said: &FormData) -> Result<FormData, Problem> {
+    pub(super) fn resolve(self, submitted: &FormData) -> Result<FormData, Problem> {
         let is_of_page = |name: &str| [NamedPeriod::PARAMETER, View::SELECTED].contains(&name);
-        let mut filters: FormData = said.iter().filter(|(name, _)| !is_of_page(name)).cloned().collect();
-        if let (Some(period), Some(word)) = (period_filters(self.part), field(said, NamedPeriod::PARAMETER)) {
+        let mut filters: FormData = submitted.iter().filter(|(name, _)| !is_of_page(name)).cloned().collect();
+        if let (Some(period), Some(word)) = (period_filters(self.part), field(submitted, NamedPeriod::PARAMETER)) {
             let (first, last) = self.days(word).ok_or_else(|| unknown_period(word))?;
             filters.retain(|(name, _)| ![period.from, period.to].contains(&name.as_str()));
             filters.push((period.from.to_owned(), first.to_string()));
@@ -158,8 +158,8 @@ impl Calendar {
 ///
 /// # Errors
 /// Returns a problem for an unknown period.
-pub(super) async fn list_query(user: &SessionUser, part: &'static str, said: &FormData) -> Result<ListQuery, Problem> {
-    let mut filters = Calendar::of(user, part).resolve(said)?;
+pub(super) async fn list_query(user: &SessionUser, part: &'static str, submitted: &FormData) -> Result<ListQuery, Problem> {
+    let mut filters = Calendar::of(user, part).resolve(submitted)?;
     let names = selected(user, part, &mut filters).await;
     Ok(ListQuery { filters, names })
 }
@@ -239,9 +239,9 @@ mod tests {
 
     #[test]
     fn a_period_of_documents_is_of_dates_and_one_of_events_of_instants_in_the_time_zone() {
-        let said = pairs(&[("period", "last_month"), ("issued_from", "2020-01-01"), ("state", "PAID")]);
+        let submitted = pairs(&[("period", "last_month"), ("issued_from", "2020-01-01"), ("state", "PAID")]);
         let documents = calendar("documents", "2026-11-26", "Europe/Berlin");
-        let resolved = documents.resolve(&said).expect("a known period");
+        let resolved = documents.resolve(&submitted).expect("a known period");
         assert_eq!(resolved, pairs(&[("state", "PAID"), ("issued_from", "2026-10-01"), ("issued_to", "2026-10-31")]));
         let shown: Vec<&str> =
             documents.periods(&resolved).iter().filter(|period| period.is_shown).map(|period| period.word).collect();

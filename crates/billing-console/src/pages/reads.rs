@@ -22,8 +22,8 @@ use billing_api::operations::{
 use billing_api::problem::Problem;
 
 /// Renders a page of a list.
-pub(super) async fn listed(user: &SessionUser, part: &str, said: &FormData) -> Result<PageBuilder, Problem> {
-    list_page::page(user, listing_of(part)?, said).await
+pub(super) async fn listed(user: &SessionUser, part: &str, submitted: &FormData) -> Result<PageBuilder, Problem> {
+    list_page::page(user, listing_of(part)?, submitted).await
 }
 
 /// Returns the PDF of a document. A problem with it is a page, not the JSON of the API.
@@ -61,8 +61,8 @@ pub(super) fn done(user: &SessionUser) -> Option<Notice> {
     Some(Notice::Done(what.to_owned()))
 }
 
-pub(super) async fn search_page(user: &SessionUser, said: &FormData) -> Result<PageBuilder, Problem> {
-    let sought = field(said, "q").unwrap_or_default();
+pub(super) async fn search_page(user: &SessionUser, submitted: &FormData) -> Result<PageBuilder, Problem> {
+    let sought = field(submitted, "q").unwrap_or_default();
     let raw = crate::query(&[("q", sought)]);
     let found = user.get_with::<Search>("", &raw).await?;
     Ok(PageBuilder::of("Search", "search", crate::found(sought, found.view())))
@@ -105,13 +105,13 @@ pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Re
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }
 
-pub(super) async fn pricing(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageBuilder, Problem> {
+pub(super) async fn pricing(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageBuilder, Problem> {
     let pricing = user.get::<GetPricing>(reference).await?;
     let listing = &listings::PRICINGS;
     let rated = async |user: &SessionUser, quantities: &str| {
         user.get_with::<RatePricing>(reference, &crate::query(&[("quantity", quantities)])).await
     };
-    let quantity = field(said, "quantity").unwrap_or_default().to_owned();
+    let quantity = field(submitted, "quantity").unwrap_or_default().to_owned();
     let asked = if quantity.is_empty() {
         None
     } else {

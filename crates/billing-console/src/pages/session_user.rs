@@ -171,10 +171,10 @@ impl SessionUser {
         &self,
         operation: &'static OperationSpec,
         reference: &str,
-        said: &FormData,
+        submitted: &FormData,
         body: Option<Value>,
     ) -> Answered {
-        let (key, accepts_warnings) = (form_key(said), field(said, ACCEPTED).is_some());
+        let (key, accepts_warnings) = (form_key(submitted), field(submitted, ACCEPTED).is_some());
         self.gateway.answer(ApiCall { operation, reference, query: "", body, key, accepts_warnings }).await
     }
 
@@ -189,9 +189,9 @@ impl SessionUser {
         body: Option<Value>,
     ) -> AnswerOf<DryRun> {
         let path = operation.url(reference);
-        let mut said = Map::from_iter([("path".to_owned(), Value::from(path))]);
-        said.extend(body.map(|body| ("body".to_owned(), body)));
-        self.post::<DryRun>(Value::Object(said)).await
+        let mut submitted = Map::from_iter([("path".to_owned(), Value::from(path))]);
+        submitted.extend(body.map(|body| ("body".to_owned(), body)));
+        self.post::<DryRun>(Value::Object(submitted)).await
     }
 
     /// Returns the frame of a page.

@@ -80,9 +80,9 @@ impl ShortForm {
     }
 
     /// Returns the fields with the values without an input. A new object has only the filled fields; an edit can clear a field.
-    pub(super) fn completed(&self, said: &FormData, is_edit: bool) -> FormData {
-        let is_filled = |name: &str| field(said, name).is_some();
-        let filled = said.iter().filter(|(name, _)| is_edit || is_filled(name)).cloned();
+    pub(super) fn completed(&self, submitted: &FormData, is_edit: bool) -> FormData {
+        let is_filled = |name: &str| field(submitted, name).is_some();
+        let filled = submitted.iter().filter(|(name, _)| is_edit || is_filled(name)).cloned();
         let fixed = self.fixed.iter().filter(|(_, _, with)| with.is_empty() || is_filled(with));
         filled.chain(fixed.map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned()))).collect()
     }
@@ -410,7 +410,7 @@ mod tests {
     use super::super::openapi_index::shapes;
     use super::*;
 
-    fn said(pairs: &[(&str, &str)]) -> FormData {
+    fn submitted(pairs: &[(&str, &str)]) -> FormData {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
@@ -452,7 +452,7 @@ mod tests {
     #[test]
     fn a_form_of_a_model_makes_a_whole_pricing() {
         let short = new_pricing("GRADUATED").expect("a form");
-        let pairs = said(&[
+        let pairs = submitted(&[
             ("name", "Plan"),
             ("currency", "EUR"),
             ("line_items/0/usage_product_ref", "calls"),
@@ -469,7 +469,7 @@ mod tests {
             "price": price});
         let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&pairs, false), None, ListEdits::Replaced);
         assert_eq!(Value::Object(made), json!({"name": "Plan", "currency": "EUR", "line_items": [usage]}));
-        let with_fee: FormData = pairs.into_iter().filter(|(name, _)| name != FEE).chain(said(&[(FEE, "49")])).collect();
+        let with_fee: FormData = pairs.into_iter().filter(|(name, _)| name != FEE).chain(submitted(&[(FEE, "49")])).collect();
         let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&with_fee, false), None, ListEdits::Replaced);
         let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
         assert_eq!(made["line_items"], json!([usage, fee]));

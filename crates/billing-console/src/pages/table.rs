@@ -41,13 +41,13 @@ macro_rules! needs {
 }
 
 macro_rules! pages {
-    ($($method:ident $path:literal needs $needs:tt |$user:ident, $said:pat_param, [$($segment:ident),*]| $page:expr;)+) => {
+    ($($method:ident $path:literal needs $needs:tt |$user:ident, $submitted:pat_param, [$($segment:ident),*]| $page:expr;)+) => {
         /// All pages. The first one that a path fits answers it.
         static PAGES: &[Page] = &[$(Page {
             method: Method::$method,
             path: $path,
             needs: needs!($needs),
-            answer: |$user, $said, segments| Box::pin(async move {
+            answer: |$user, $submitted, segments| Box::pin(async move {
                 let Ok([$($segment),*]) = <[&str; _]>::try_from(segments) else { return Err(Problem::unknown_route()) };
                 Ok(IntoPageAnswer::into_page_answer($page.await?, $user))
             }),
@@ -59,46 +59,46 @@ pages! {
     GET "" needs SummarizeDocuments |user, _, []| home::show(user);
     GET "start" needs (own) |user, _, []| onboarding::page(user, None);
     GET "start/wait" needs ListEvents |user, _, []| onboarding::wait(user);
-    POST "start/{}" needs (own) |user, said, [step]| onboarding::act(user, step, said);
-    GET "search" needs Search |user, said, []| reads::search_page(user, said);
+    POST "start/{}" needs (own) |user, submitted, [step]| onboarding::act(user, step, submitted);
+    GET "search" needs Search |user, submitted, []| reads::search_page(user, submitted);
     GET "sums/{}" needs SummarizeUsage |user, _, [what]| lazy_frames::frame(user, what);
     GET "csv/{}" needs (own) |user, _, [part]| csv::table(user, part);
     GET "pick/{}" needs (own) |user, _, [part]| pick::objects(user, part);
-    POST "bulk/{}" needs (own) |user, said, [part]| bulk::act(user, part, said);
-    GET "usage" needs SummarizeUsage |user, said, []| explorer::page(user, said);
+    POST "bulk/{}" needs (own) |user, submitted, [part]| bulk::act(user, part, submitted);
+    GET "usage" needs SummarizeUsage |user, submitted, []| explorer::page(user, submitted);
     GET "keys" needs ListKeys |user, _, []| team::page(user, "keys");
-    POST "keys" needs GenerateKey |user, said, []| team::make_key(user, said);
-    POST "keys/rotate/{}" needs RotateKey |user, said, [reference]| team::rotate_key(user, reference, said);
+    POST "keys" needs GenerateKey |user, submitted, []| team::make_key(user, submitted);
+    POST "keys/rotate/{}" needs RotateKey |user, submitted, [reference]| team::rotate_key(user, reference, submitted);
     POST "keys/delete/{}" needs DeleteKey |user, _, [reference]| team::delete_key(user, reference);
     GET "team" needs ListAdministrators |user, _, []| team::page(user, "team");
-    POST "team" needs InviteAdministrator |user, said, []| team::invite(user, said);
-    POST "team/reset/{}" needs ResetAdministrator |user, said, [reference]| team::reset(user, reference, said);
-    POST "team/{}/{}" needs EditAdministrator |user, said, [action, reference]| team::edit(user, action, reference, said);
+    POST "team" needs InviteAdministrator |user, submitted, []| team::invite(user, submitted);
+    POST "team/reset/{}" needs ResetAdministrator |user, submitted, [reference]| team::reset(user, reference, submitted);
+    POST "team/{}/{}" needs EditAdministrator |user, submitted, [action, reference]| team::edit(user, action, reference, submitted);
     GET "account" needs GetSession |user, _, []| team::page(user, "account");
-    POST "account/password" needs ChangePassword |user, said, []| team::change_password(user, said);
-    POST "account/second-factor/{}" needs EnrollSecondFactor |user, said, [action]| team::second_factor(user, action, said);
+    POST "account/password" needs ChangePassword |user, submitted, []| team::change_password(user, submitted);
+    POST "account/second-factor/{}" needs EnrollSecondFactor |user, submitted, [action]| team::second_factor(user, action, submitted);
     POST "account/sessions/end-others" needs EndOtherSessions |user, _, []| team::end_other_sessions(user);
     POST "account/sessions/end/{}" needs EndSession |user, _, [reference]| team::end_session(user, reference);
     GET "confirm" needs ConfirmIdentity |user, _, []| team::page(user, team::CONFIRM);
-    POST "confirm" needs ConfirmIdentity |user, said, []| team::confirm(user, said);
+    POST "confirm" needs ConfirmIdentity |user, submitted, []| team::confirm(user, submitted);
     GET "customers/{}" needs GetCustomer |user, _, [reference]| customer::page(user, reference);
-    GET "customers/{}/statement" needs GetStatement |user, said, [reference]| customer::statement(user, reference, said);
-    GET "new/contracts" needs CreateContract |user, said, []| contract_wizard::show(user, said);
-    POST "new/contracts" needs CreateContract |user, said, []| contract_wizard::submit(user, said);
+    GET "customers/{}/statement" needs GetStatement |user, submitted, [reference]| customer::statement(user, reference, submitted);
+    GET "new/contracts" needs CreateContract |user, submitted, []| contract_wizard::show(user, submitted);
+    POST "new/contracts" needs CreateContract |user, submitted, []| contract_wizard::submit(user, submitted);
     GET "contracts/{}" needs GetContract |user, _, [reference]| contract_tasks::contract(user, reference);
     GET "contracts/{}/add" needs EditContract |user, _, [reference]| contract_wizard::page(user, Some(reference));
-    POST "contracts/{}/add" needs EditContract |user, said, [reference]| contract_wizard::act(user, Some(reference), said);
+    POST "contracts/{}/add" needs EditContract |user, submitted, [reference]| contract_wizard::act(user, Some(reference), submitted);
     GET "contracts/{}/{}" needs (own) |user, _, [reference, task]| contract_tasks::page(user, reference, task);
-    POST "contracts/{}/{}" needs (own) |user, said, [reference, task]| contract_tasks::act(user, reference, task, said);
+    POST "contracts/{}/{}" needs (own) |user, submitted, [reference, task]| contract_tasks::act(user, reference, task, submitted);
     GET "documents/{}" needs GetDocument |user, _, [reference]| reads::document(user, reference);
     GET "documents/{}/pdf" needs GetDocumentPdf |user, _, [reference]| reads::pdf(user, reference);
     GET "documents/{}/xml" needs GetDocumentXml |user, _, [reference]| reads::xml(user, reference);
     GET "events/{}" needs GetEventHistory |user, _, [reference]| reads::event(user, reference);
-    GET "pricings/{}" needs GetPricing |user, said, [reference]| reads::pricing(user, reference, said);
+    GET "pricings/{}" needs GetPricing |user, submitted, [reference]| reads::pricing(user, reference, submitted);
     GET "new/formats" needs CreateUsageFormat |user, _, []| formats::page(user, None);
-    POST "new/formats" needs CreateUsageFormat |user, said, []| formats::act(user, None, said);
+    POST "new/formats" needs CreateUsageFormat |user, submitted, []| formats::act(user, None, submitted);
     GET "edit/formats/{}" needs EditUsageFormat |user, _, [reference]| formats::page(user, Some(reference));
-    POST "edit/formats/{}" needs EditUsageFormat |user, said, [reference]| formats::act(user, Some(reference), said);
+    POST "edit/formats/{}" needs EditUsageFormat |user, submitted, [reference]| formats::act(user, Some(reference), submitted);
     GET "new/imports" needs ImportUsage |user, _, []| imports::form(user);
     GET "imports/{}" needs GetImport |user, _, [reference]| imports::page(user, reference);
     GET "imports/{}/undo" needs UndoImport |user, _, [reference]| imports::undo_page(user, reference);
@@ -107,22 +107,22 @@ pages! {
     POST "new/billing-runs" needs RunBilling |user, _, []| runs::carry_out(user);
     GET "billing-runs/{}" needs GetBillingRun |user, _, [reference]| runs::page(user, reference);
     GET "new/webhooks" needs CreateWebhookEndpoint |user, _, []| webhooks::form(user, None);
-    POST "new/webhooks" needs CreateWebhookEndpoint |user, said, []| webhooks::save(user, None, said);
+    POST "new/webhooks" needs CreateWebhookEndpoint |user, submitted, []| webhooks::save(user, None, submitted);
     GET "edit/webhooks/{}" needs EditWebhookEndpoint |user, _, [reference]| webhooks::form(user, Some(reference));
-    POST "edit/webhooks/{}" needs EditWebhookEndpoint |user, said, [reference]| webhooks::save(user, Some(reference), said);
+    POST "edit/webhooks/{}" needs EditWebhookEndpoint |user, submitted, [reference]| webhooks::save(user, Some(reference), submitted);
     GET "webhooks/{}" needs GetWebhookEndpoint |user, _, [reference]| webhooks::page(user, reference);
-    POST "webhooks/rotate/{}" needs RotateWebhookSecret |user, said, [reference]| webhooks::rotate(user, reference, said);
+    POST "webhooks/rotate/{}" needs RotateWebhookSecret |user, submitted, [reference]| webhooks::rotate(user, reference, submitted);
     POST "webhooks/test/{}" needs TestWebhookEndpoint |user, _, [reference]| webhooks::test(user, reference);
-    POST "webhooks/send/{}" needs ReplayWebhookDeliveries |user, said, [reference]| webhooks::send(user, reference, said);
+    POST "webhooks/send/{}" needs ReplayWebhookDeliveries |user, submitted, [reference]| webhooks::send(user, reference, submitted);
     POST "webhooks/delete/{}" needs DeleteWebhookEndpoint |user, _, [reference]| webhooks::delete(user, reference);
     GET "deliveries/{}" needs GetNotification |user, _, [reference]| webhooks::delivery(user, reference);
     GET "new/{}" needs (own) |user, _, [what]| FormPage::shown_at(user, "new", what, None);
-    POST "new/{}" needs (own) |user, said, [what]| FormPage::taken_at(user, "new", what, None, said);
+    POST "new/{}" needs (own) |user, submitted, [what]| FormPage::taken_at(user, "new", what, None, submitted);
     GET "edit/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "edit", what, Some(reference));
-    POST "edit/{}/{}" needs (own) |user, said, [what, reference]| FormPage::taken_at(user, "edit", what, Some(reference), said);
+    POST "edit/{}/{}" needs (own) |user, submitted, [what, reference]| FormPage::taken_at(user, "edit", what, Some(reference), submitted);
     GET "do/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "do", what, Some(reference));
-    POST "do/{}/{}" needs (own) |user, said, [what, reference]| FormPage::taken_at(user, "do", what, Some(reference), said);
-    GET "{}" needs (own) |user, said, [part]| reads::listed(user, part, said);
+    POST "do/{}/{}" needs (own) |user, submitted, [what, reference]| FormPage::taken_at(user, "do", what, Some(reference), submitted);
+    GET "{}" needs (own) |user, submitted, [part]| reads::listed(user, part, submitted);
     GET "{}/{}" needs (own) |user, _, [part, reference]| reads::thing(user, part, reference);
 }
 
@@ -130,13 +130,13 @@ pages! {
 ///
 /// # Errors
 /// Returns the problem of an unknown page, of a missing permission, or of the page.
-pub(super) async fn answer(user: &SessionUser, method: &Method, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn answer(user: &SessionUser, method: &Method, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let place: Vec<&str> = user.request.place.iter().map(String::as_str).collect();
     let (page, segments) = page_at(method, &place).ok_or_else(Problem::unknown_route)?;
     if let Some(operation) = page.needs {
         user.allow(operation.use_case()?)?;
     }
-    (page.answer)(user, said, segments).await
+    (page.answer)(user, submitted, segments).await
 }
 
 /// Returns the page that a path fits, and the segments for which `{}` stands.

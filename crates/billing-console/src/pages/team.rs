@@ -30,9 +30,9 @@ pub(super) fn to_confirmation(user: &SessionUser) -> PageAnswer {
     to(&format!("{}?{}", href(&[CONFIRM]), crate::query(&[("next", &href(&[part]))])))
 }
 
-pub(super) async fn confirm(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let next = field(said, "next").unwrap_or_default();
-    match user.post::<ConfirmIdentity>(secrets(said, &["password"])).await {
+pub(super) async fn confirm(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let next = field(submitted, "next").unwrap_or_default();
+    match user.post::<ConfirmIdentity>(secrets(submitted, &["password"])).await {
         Ok(_) => Ok(to(if is_own(next) { next } else { ROOT })),
         Err(problem) if belongs_there(&problem) => {
             let made = PageBuilder::of("Confirm your password", "account", crate::confirmation(next, Some(&reason(&problem))));
@@ -81,34 +81,36 @@ async fn keys(user: &SessionUser, form: KeyForm) -> Result<PageBuilder, Problem>
     Ok(PageBuilder::of("API keys", "keys", crate::keys(keys.view(), &form)))
 }
 
-fn key_form(said: &FormData, problem: Option<&Problem>) -> KeyForm {
-    let text = |name| field(said, name).unwrap_or_default().to_owned();
+fn key_form(submitted: &FormData, problem: Option<&Problem>) -> KeyForm {
+    let text = |name| field(submitted, name).unwrap_or_default().to_owned();
     let scopes: Vec<String> = Scope::ALL.iter().map(|scope| scope.as_str().to_owned()).collect();
-    let chosen = if said.is_empty() { scopes.clone() } else { chosen_scopes(said) };
+    let chosen = if submitted.is_empty() { scopes.clone() } else { chosen_scopes(submitted) };
     KeyForm { scopes, name: text("name"), chosen, ends: text("ends"), wrong: wrong(problem) }
 }
 
-fn chosen_scopes(said: &FormData) -> Vec<String> {
-    said.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
+fn chosen_scopes(submitted: &FormData) -> Vec<String> {
+    submitted.iter().filter(|(name, _)| name == "scopes").map(|(_, scope)| scope.clone()).collect()
 }
 
-pub(super) async fn make_key(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(said)))]);
-    if let Some(name) = field(said, "name") {
+pub(super) async fn make_key(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let mut body = Map::from_iter([("scopes".to_owned(), json!(chosen_scopes(submitted)))]);
+    if let Some(name) = field(submitted, "name") {
         body.insert("name".to_owned(), name.into());
     }
-    if let Some(day) = field(said, "ends") {
+    if let Some(day) = field(submitted, "ends") {
         body.insert("expires_at".to_owned(), format!("{day}T00:00:00Z").into());
     }
     match user.post::<GenerateKey>(Value::Object(body)).await {
         Ok(made) => Ok(shown_key(user, made.into_json().into())),
-        Err(problem) if belongs_there(&problem) => Ok(refused(user, keys(user, key_form(said, Some(&problem))).await?, problem)),
+        Err(problem) if belongs_there(&problem) => {
+            Ok(refused(user, keys(user, key_form(submitted, Some(&problem))).await?, problem))
+        }
         Err(problem) => Err(problem),
     }
 }
 
-pub(super) async fn rotate_key(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
+pub(super) async fn rotate_key(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let hours = field(submitted, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
     let rotated = user.carry_out::<RotateKey>(reference, None, body).await?;
     Ok(shown_key(user, rotated))
@@ -135,8 +137,8 @@ async fn team(user: &SessionUser, invitation: Invitation) -> Result<PageBuilder,
     Ok(PageBuilder::of("Team", "team", body))
 }
 
-pub(super) async fn invite(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let text = |name| field(said, name).unwrap_or_default().to_owned();
+pub(super) async fn invite(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let text = |name| field(submitted, name).unwrap_or_default().to_owned();
     let (email, role) = (text("email"), text("role"));
     match user.post::<InviteAdministrator>(json!({"email": email, "role": role})).await {
         Ok(invited) => Ok(shown_invitation(user, invited.view())),
@@ -153,17 +155,17 @@ fn shown_invitation(user: &SessionUser, answer: JsonView<'_, InvitationJson>) ->
     shown_once(user, "One-time password", "team", body)
 }
 
-pub(super) async fn reset(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let body = json!({"remove_second_factor": field(said, "remove_second_factor").is_some()});
+pub(super) async fn reset(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let body = json!({"remove_second_factor": field(submitted, "remove_second_factor").is_some()});
     match user.carry_out::<ResetAdministrator>(reference, None, Some(body)).await {
         Ok(reset) => Ok(shown_invitation(user, reset.view())),
         Err(problem) => team_refused(user, problem).await,
     }
 }
 
-pub(super) async fn edit(user: &SessionUser, action: &str, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn edit(user: &SessionUser, action: &str, reference: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
     let (body, done) = match action {
-        "role" => (json!({"role": field(said, "role")}), "edit"),
+        "role" => (json!({"role": field(submitted, "role")}), "edit"),
         "disable" => (json!({"disabled": true}), "disable"),
         "enable" => (json!({"disabled": false}), "enable"),
         _ => return Err(Problem::unknown_route()),
@@ -197,18 +199,19 @@ async fn account_after(user: &SessionUser, form: &str, outcome: Result<(), Probl
     }
 }
 
-pub(super) async fn change_password(user: &SessionUser, said: &FormData) -> Result<PageAnswer, Problem> {
-    let changed = user.post::<ChangePassword>(secrets(said, &["password", "new_password"])).await.map(drop);
+pub(super) async fn change_password(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let changed = user.post::<ChangePassword>(secrets(submitted, &["password", "new_password"])).await.map(drop);
     account_after(user, "password", changed).await
 }
 
 /// Returns fields without trimming, because every character of a password counts.
-fn secrets(said: &FormData, names: &[&str]) -> Value {
-    let value = |name: &str| said.iter().find(|(said, _)| said == name).map(|(_, value)| Value::from(value.as_str()));
+fn secrets(submitted: &FormData, names: &[&str]) -> Value {
+    let value =
+        |name: &str| submitted.iter().find(|(submitted, _)| submitted == name).map(|(_, value)| Value::from(value.as_str()));
     Value::Object(names.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect())
 }
 
-pub(super) async fn second_factor(user: &SessionUser, action: &str, said: &FormData) -> Result<PageAnswer, Problem> {
+pub(super) async fn second_factor(user: &SessionUser, action: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
     match action {
         "enroll" => {
             let answer = user.carry_out::<EnrollSecondFactor>("", None, None).await?;
@@ -216,13 +219,15 @@ pub(super) async fn second_factor(user: &SessionUser, action: &str, said: &FormD
             let enrollment = Enrollment { secret, uri, wrong: Vec::new() };
             Ok(shown_once(user, "Second factor setup", "account", crate::enrolled(&enrollment)))
         }
-        "confirm" => match user.post::<ConfirmSecondFactor>(secrets(said, &["code"])).await {
+        "confirm" => match user.post::<ConfirmSecondFactor>(secrets(submitted, &["code"])).await {
             Ok(codes) => Ok(shown_once(user, "Recovery codes", "account", crate::recovery_codes(&codes))),
-            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => Ok(wrong_code(user, said, problem)),
+            Err(problem) if problem.is_invalid_code() || problem.status().as_u16() == 429 => {
+                Ok(wrong_code(user, submitted, problem))
+            }
             Err(problem) => account_after(user, "enroll", Err(problem)).await,
         },
         "remove" => {
-            let removed = user.post::<RemoveSecondFactor>(secrets(said, &["password", "code"])).await.map(drop);
+            let removed = user.post::<RemoveSecondFactor>(secrets(submitted, &["password", "code"])).await.map(drop);
             account_after(user, "remove", removed).await
         }
         _ => Err(Problem::unknown_route()),
@@ -230,8 +235,8 @@ pub(super) async fn second_factor(user: &SessionUser, action: &str, said: &FormD
 }
 
 /// Renders the enrollment page again after a wrong code. The form carries the secret.
-fn wrong_code(user: &SessionUser, said: &FormData, problem: Problem) -> PageAnswer {
-    let text = |name| field(said, name).unwrap_or_default().to_owned();
+fn wrong_code(user: &SessionUser, submitted: &FormData, problem: Problem) -> PageAnswer {
+    let text = |name| field(submitted, name).unwrap_or_default().to_owned();
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
     let made = PageBuilder::of("Second factor setup", "account", crate::enrolled(&enrollment));
     let page = made.page(user, None);

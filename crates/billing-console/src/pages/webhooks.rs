@@ -95,17 +95,17 @@ fn made(form: WebhookForm, edited: Option<&str>) -> PageBuilder {
     PageBuilder { title: form.title, part, crumbs, body }
 }
 
-pub(super) async fn save(user: &SessionUser, edited: Option<&str>, said: &FormData) -> Result<PageAnswer, Problem> {
-    let text = |name| field(said, name).unwrap_or_default();
+pub(super) async fn save(user: &SessionUser, edited: Option<&str>, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let text = |name| field(submitted, name).unwrap_or_default();
     let list = |name| {
         let all: Vec<&str> = text(name).split_whitespace().collect();
         if all.is_empty() { Value::Null } else { json!(all) }
     };
     let mut body = Map::from_iter([
         ("url".to_owned(), json!(text("url"))),
-        ("description".to_owned(), json!(field(said, "description"))),
+        ("description".to_owned(), json!(field(submitted, "description"))),
         ("customer_refs".to_owned(), list("customer_refs")),
-        ("enabled".to_owned(), json!(field(said, "enabled").is_some())),
+        ("enabled".to_owned(), json!(field(submitted, "enabled").is_some())),
     ]);
     let types = list("event_types");
     body.insert("event_types".to_owned(), if types.is_null() { json!(["*"]) } else { types });
@@ -113,7 +113,7 @@ pub(super) async fn save(user: &SessionUser, edited: Option<&str>, said: &FormDa
         Some(reference) => (&EditWebhookEndpoint::SPEC, reference),
         None => (&CreateWebhookEndpoint::SPEC, ""),
     };
-    let problem = match user.change(id, reference, key(said), Some(Value::Object(body))).await {
+    let problem = match user.change(id, reference, key(submitted), Some(Value::Object(body))).await {
         Ok(answer) => match edited {
             Some(reference) => return Ok(to(&format!("{}?done=edit", href(&[listings::WEBHOOKS.part, reference])))),
             None => return Ok(shown_secret(user, &answer.json()?.into())),
@@ -133,7 +133,7 @@ pub(super) async fn save(user: &SessionUser, edited: Option<&str>, said: &FormDa
         event_types: text("event_types").to_owned(),
         customer_refs: text("customer_refs").to_owned(),
         description: text("description").to_owned(),
-        enabled: field(said, "enabled").is_some(),
+        enabled: field(submitted, "enabled").is_some(),
         wrong,
         ..blank(user, edited)
     };
@@ -147,8 +147,8 @@ fn shown_secret(user: &SessionUser, answer: &JsonAnswer<RotatedSecretJson>) -> P
     html(PageBuilder::of("Secret of the webhook endpoint", listings::WEBHOOKS.part, body).page(&user.quietly(), None))
 }
 
-pub(super) async fn rotate(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let hours = field(said, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
+pub(super) async fn rotate(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let hours = field(submitted, "overlap_hours").and_then(|hours| hours.parse::<u16>().ok());
     let body = hours.map(|hours| json!({"overlap_hours": hours}));
     match user.carry_out::<RotateWebhookSecret>(reference, None, body).await {
         Ok(rotated) => Ok(shown_secret(user, &rotated)),
@@ -159,19 +159,19 @@ pub(super) async fn rotate(user: &SessionUser, reference: &str, said: &FormData)
 pub(super) async fn test(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     let attempt = user.carry_out::<TestWebhookEndpoint>(reference, None, None).await?;
     let at = attempt.view();
-    let (outcome, status, said) = (at.outcome().to_text(), at.status().to_text(), at.excerpt().to_text());
+    let (outcome, status, submitted) = (at.outcome().to_text(), at.status().to_text(), at.excerpt().to_text());
     let notice = if at.outcome().is("DELIVERED") {
         Notice::Done(format!("Test delivered with status {status}."))
     } else {
-        let told = [status, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        let told = [status, submitted].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
         Notice::Refused(outcome, told)
     };
     Ok(html(page(user, reference).await?.page(user, Some(notice))))
 }
 
 /// Sends a notification again.
-pub(super) async fn send(user: &SessionUser, reference: &str, said: &FormData) -> Result<PageAnswer, Problem> {
-    let notification = field(said, "notification_ref").unwrap_or_default();
+pub(super) async fn send(user: &SessionUser, reference: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let notification = field(submitted, "notification_ref").unwrap_or_default();
     let body = json!({"notification_refs": [notification], "only": "ALL"});
     match user.carry_out::<ReplayWebhookDeliveries>(reference, None, Some(body)).await {
         Ok(_) => Ok(to(&format!("{}?done=send", href(&[listings::DELIVERIES.part, notification])))),
