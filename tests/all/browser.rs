@@ -33,13 +33,13 @@ fn journeys(database: &Database) {
     let addresses: Vec<String> = empty.iter().map(|(server, _)| server.base_url().to_owned()).collect();
     node.env("EMPTY", addresses.join(","));
     node.env("NODE_TOOLS", tools::browser_directory()).env("EMAIL", ADMIN_EMAIL).env("PASSWORD", ADMIN_PASSWORD);
-    let said = tools::succeed_within(node.env("TOKEN", token), SECONDS);
-    for journey in said.lines().filter(|line| line.starts_with("journey ")) {
+    let stated = tools::succeed_within(node.env("TOKEN", token), SECONDS);
+    for journey in stated.lines().filter(|line| line.starts_with("journey ")) {
         eprintln!("{journey}");
     }
     let is_selection = std::env::var_os("ONLY").is_some_and(|only| !only.is_empty());
     let end = if is_selection { "ok: the selected journeys" } else { "ok: all of it" };
-    assert!(said.contains(end), "{said}");
+    assert!(stated.contains(end), "{stated}");
 }
 
 on_both_databases!(journeys);

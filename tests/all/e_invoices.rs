@@ -89,6 +89,6 @@ fn files_of_issued_documents_pass_the_official_rules(database: &Database) {
             assert_eq!(fs::read(attached).expect("a file"), downloaded[0], "{number}: the XML file is the one in the PDF file");
         }
     }
-    let said = tools::succeed(tools::e_invoice_check().arg(folder.path()));
-    assert_eq!(said.trim_end(), format!("checked {files}"));
+    let stated = tools::succeed(tools::e_invoice_check().arg(folder.path()));
+    assert_eq!(stated.trim_end(), format!("checked {files}"));
 }

@@ -67,8 +67,8 @@ fn a_restore_that_is_killed_at_any_step_leaves_the_former_database_or_is_repeate
             interrupted += 1;
             let refused = binary::run(&["verify"], &[("USAGE_BILLING_DATABASE_URL", of_round.url())]);
             assert!(refused.code == Some(2) && refused.stderr.contains("was interrupted"), "{call} {step}: {}", refused.stderr);
-            let said = binary::succeed(&of_round, &["restore", backup.to_str().expect("UTF-8")]);
-            assert!(said.contains("The former database is "), "{call} {step}: {said}");
+            let stated = binary::succeed(&of_round, &["restore", backup.to_str().expect("UTF-8")]);
+            assert!(stated.contains("The former database is "), "{call} {step}: {stated}");
         } else if !std::fs::read_dir(copy.parent().expect("a directory"))
             .expect("the directory")
             .any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().contains(".before-restore-")))

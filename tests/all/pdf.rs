@@ -178,10 +178,10 @@ fn a_draft_is_drawn_as_it_is_now_and_kept_never(database: &Database) {
     let (_server, client, draft) = start(database, &json!({"tax": 19}));
     client.post("/api/customers/edit/acme", &json!({"language": "nl"})).ok();
     let first = pdf(&client, &draft);
-    let said = text(&first);
-    assert!(said.iter().any(|line| line.contains("1.500")) && !said.concat().contains("Factuurdatum"), "{said:#?}");
+    let stated = text(&first);
+    assert!(stated.iter().any(|line| line.contains("1.500")) && !stated.concat().contains("Factuurdatum"), "{stated:#?}");
     // The watermark is slanted. As text, each of its letters would be on a line of its own.
-    assert!(said.iter().all(|line| line.is_empty() || line.chars().count() > 2), "{said:#?}");
+    assert!(stated.iter().all(|line| line.is_empty() || line.chars().count() > 2), "{stated:#?}");
     assert_eq!(first.header("Content-Disposition"), "inline; filename=\"UB-INV-1.pdf\"");
 
     assert_eq!(file(&pdf(&client, &draft)), file(&first), "the draft is unchanged");

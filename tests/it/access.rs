@@ -156,8 +156,8 @@ fn what_signs_tokens_is_rotated_while_servers_run(database: &Database) {
     assert!(![first, second].contains(&signing(&server)) && lets(&client, &server));
 
     let admin = Client::admin(&server);
-    let said = binary::succeed(database, &["secret", "rotate", "--for", "cookies"]);
-    assert!(said.contains("Created cookie-2") && said.contains("Restart all servers"), "{said}");
+    let stated = binary::succeed(database, &["secret", "rotate", "--for", "cookies"]);
+    assert!(stated.contains("Created cookie-2") && stated.contains("Restart all servers"), "{stated}");
     assert_eq!(admin.get("/auth/keys/list").status, 200);
     drop(server);
     let server = Server::start_on(database, &later);

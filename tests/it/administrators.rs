@@ -30,8 +30,8 @@ fn who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password(database: &D
     let mut wrong = log_in(&server, ADMIN_EMAIL, "not the password of anyone");
 
     for _ in 0..2 {
-        let said = binary::succeed(database, &["admin", "disable", "--email", "Admin@example.com"]);
-        assert!(said.contains("Disabled administrator admin@example.com"), "{said}");
+        let stated = binary::succeed(database, &["admin", "disable", "--email", "Admin@example.com"]);
+        assert!(stated.contains("Disabled administrator admin@example.com"), "{stated}");
         assert!(!is_logged_in(&first) && !is_logged_in(&second));
     }
     let mut refused = log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD);
@@ -50,17 +50,17 @@ fn who_is_disabled_is_out_at_once_and_refused_like_a_wrong_password(database: &D
 fn a_new_password_is_shown_once_and_ends_what_the_old_one_began(database: &Database) {
     let server = Server::start(database);
     let before = Client::admin(&server);
-    let said = binary::succeed(database, &["admin", "reset-password", "--email", ADMIN_EMAIL]);
-    let password = said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
-    assert_eq!(said.matches(password).count(), 1, "{said}");
+    let stated = binary::succeed(database, &["admin", "reset-password", "--email", ADMIN_EMAIL]);
+    let password = stated.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
+    assert_eq!(stated.matches(password).count(), 1, "{stated}");
     assert!(!is_logged_in(&before));
     assert_eq!(log_in(&server, ADMIN_EMAIL, ADMIN_PASSWORD).status, 401);
     assert!(is_logged_in(&Client::log_in_admin(&server, ADMIN_EMAIL, password)));
 
     binary::succeed(database, &["admin", "disable", "--email", ADMIN_EMAIL]);
     let given = ["admin", "reset-password", "--email", ADMIN_EMAIL, "--password", "another pass phrase"];
-    let said = binary::succeed(database, &given);
-    assert!(said.contains("stays disabled") && !said.contains("another pass phrase"), "{said}");
+    let stated = binary::succeed(database, &given);
+    assert!(stated.contains("stays disabled") && !stated.contains("another pass phrase"), "{stated}");
     assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 401);
     binary::succeed(database, &["admin", "enable", "--email", ADMIN_EMAIL]);
     assert_eq!(log_in(&server, ADMIN_EMAIL, "another pass phrase").status, 200);
@@ -93,9 +93,9 @@ fn administrators_are_listed_with_what_they_may(database: &Database) {
     }
     binary::succeed(database, &["admin", "disable", "--email", "z@example.com"]);
     let listed = |arguments: &[&str]| {
-        let said = binary::succeed(database, &[&["admin", "list"], arguments].concat());
+        let stated = binary::succeed(database, &[&["admin", "list"], arguments].concat());
         let rows =
-            said.lines().map(|line| (line.split_whitespace().next().unwrap_or_default().to_owned(), line.contains("disabled")));
+            stated.lines().map(|line| (line.split_whitespace().next().unwrap_or_default().to_owned(), line.contains("disabled")));
         rows.collect::<Vec<_>>()
     };
     let row = |email: &str, disabled| (email.to_owned(), disabled);

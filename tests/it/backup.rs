@@ -15,8 +15,8 @@ const THREADS: usize = 4;
 #[test]
 fn a_file_is_copied_while_events_come() {
     under_load(&Database::sqlite(), |database, file| {
-        let said = binary::succeed(database, &["backup", path(file)]);
-        assert_eq!(said, format!("Wrote {}.\n", file.display()));
+        let stated = binary::succeed(database, &["backup", path(file)]);
+        assert_eq!(stated, format!("Wrote {}.\n", file.display()));
         let mode = fs::metadata(file).expect("the backup file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "only the owner can read it");
         Database::at(file)

@@ -357,8 +357,8 @@ fn an_organization_or_an_administrator_is_made_once(database: &Database) {
         printed.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a generated password");
     let admin = Client::log_in_admin(&server, "me@other.example", password);
     let entity = catalog::only(admin.get("/api/entities/filter").ok());
-    let said = ["name", "number_prefix", "timezone", "default"].map(|field| entity[field].to_string());
-    assert_eq!(said, [r#""Default""#, r#""UB""#, r#""UTC""#, "true"]);
+    let stated = ["name", "number_prefix", "timezone", "default"].map(|field| entity[field].to_string());
+    assert_eq!(stated, [r#""Default""#, r#""UB""#, r#""UTC""#, "true"]);
 }
 
 #[test]
@@ -371,11 +371,11 @@ fn the_calls_that_a_first_start_with_a_sample_prints_report_a_first_event() {
     assert!(printed.contains("/auth/keys/generate"), "{printed}");
     let script = sample_calls(&server);
     let output = Command::new("bash").args(["-euc", &script]).output().expect("bash starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    let answers: Vec<Value> = serde_json::Deserializer::from_str(&said).into_iter().map(|value| value.expect("JSON")).collect();
-    let [event, invoices] = answers.as_slice() else { panic!("expected two responses: {said}") };
-    assert_eq!(event["related_document_numbers"], "UB-INV-1", "{said}");
+    let stated = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{stated}{}", String::from_utf8_lossy(&output.stderr));
+    let answers: Vec<Value> = serde_json::Deserializer::from_str(&stated).into_iter().map(|value| value.expect("JSON")).collect();
+    let [event, invoices] = answers.as_slice() else { panic!("expected two responses: {stated}") };
+    assert_eq!(event["related_document_numbers"], "UB-INV-1", "{stated}");
     let invoice = catalog::only(invoices.clone());
     // 49.00 + 60.00, plus 19 % tax.
     assert_eq!(invoice["total"].to_string(), "129.71");

@@ -86,8 +86,8 @@ fn every_page_leads_to_pages_and_shows_what_the_interface_says() {
             assert!(seen.iter().any(|path| path.starts_with(&format!("/console/{expected}/"))), "{expected}: {seen:?}");
         }
         let document = page(&admin, &format!("/console/documents/{document_ref}"));
-        let said = software.get(&format!("/api/documents/{document_ref}")).ok();
-        let shown = [&said["total"], &said["sub_total"], &said["products"][0]["line_items"][1]["amount"]];
+        let stated = software.get(&format!("/api/documents/{document_ref}")).ok();
+        let shown = [&stated["total"], &stated["sub_total"], &stated["products"][0]["line_items"][1]["amount"]];
         for amount in shown {
             assert!(document.contains(&format!("value=\"{amount}\"")), "{amount}");
         }
@@ -277,13 +277,13 @@ fn a_customer_is_made_and_edited_by_forms_which_keep_what_was_said() {
     let server = Server::start(&database);
     let (admin, software) = (Client::admin(&server), Client::new_key(&server));
     assert!(page(&admin, "/console/new/customers").contains("name=\"billing_address/city\""));
-    let said = "customer_ref=acme&name=Acme+%26+Co&tax=nineteen&billing_address%2Fcity=Dublin&form_key=k1";
-    let wrong = submit(&admin, "/console/new/customers", said);
+    let stated = "customer_ref=acme&name=Acme+%26+Co&tax=nineteen&billing_address%2Fcity=Dublin&form_key=k1";
+    let wrong = submit(&admin, "/console/new/customers", stated);
     assert!(wrong.status == 422 && is_page(&wrong) && wrong.text.contains("aria-invalid"), "{}", wrong.text);
     assert!(wrong.text.contains("value=\"Acme &amp; Co\"") && wrong.text.contains("value=\"Dublin\""), "{}", wrong.text);
     assert_eq!(software.get("/api/customers/acme").status, 404, "nothing is stored");
     for _ in 0..2 {
-        let made = submit(&admin, "/console/new/customers", &said.replace("nineteen", "19"));
+        let made = submit(&admin, "/console/new/customers", &stated.replace("nineteen", "19"));
         assert_eq!((made.status, made.header("Location")), (303, "/console/customers/acme?done=new.customers"), "{}", made.text);
     }
     let again = submit(&admin, "/console/new/customers", "customer_ref=acme&name=Another&form_key=k2");
@@ -414,21 +414,21 @@ fn each_price_model_has_a_form_with_a_preview_of_its_amounts() {
         let place = "/console/new/pricings?model=PACKAGE";
         let form = page(&admin, place);
         assert!(form.contains("Example:") && form.contains("/price/package_size") && !form.contains("/price/tiers"), "{form}");
-        let said = |size: &str, more: &str| {
+        let stated = |size: &str, more: &str| {
             let item = format!("line_items%2F0%2Fusage_product_ref=api-calls&line_items%2F0%2Fprice%2Fpackage_size={size}");
             let fee = "line_items%2F0%2Fprice%2Fpackage_price=40&line_items%2F1%2Fprice%2Famount=";
             format!("name=Packages&currency=EUR&product_pricing_ref=packages&{item}&{fee}{more}")
         };
-        let wrong = submit(&admin, place, &said("many", ""));
+        let wrong = submit(&admin, place, &stated("many", ""));
         assert_eq!(wrong.status, 422, "{}", wrong.text);
         assert!(wrong.text.contains("value=\"many\"") && wrong.text.contains("aria-invalid"), "{}", wrong.text);
         for live in ["", "&live=yes&confirmed=yes"] {
-            let seen = submit(&admin, place, &said("1000", live));
+            let seen = submit(&admin, place, &stated("1000", live));
             assert!(seen.status == 200 && seen.text.contains("<polyline"), "{}", seen.text);
             assert!(seen.text.contains("value=\"80.00\""), "two packages: {}", seen.text);
             assert_eq!(software.get("/api/pricings/packages").status, 404, "a preview stores nothing");
         }
-        let made = submit(&admin, place, &said("1000", "&confirmed=yes"));
+        let made = submit(&admin, place, &stated("1000", "&confirmed=yes"));
         let back = "/console/pricings/packages?done=new.pricings";
         assert_eq!((made.status, made.header("Location")), (303, back), "{}", made.text);
         let pricing = software.get("/api/pricings/packages").ok();

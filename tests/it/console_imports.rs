@@ -75,7 +75,7 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
 fn what_can_not_be_read_or_comes_from_elsewhere_is_told_and_stores_nothing() {
     let database = Database::sqlite();
     let (_server, admin, software) = start(&database);
-    for (fields, said) in [
+    for (fields, stated) in [
         (vec![("do", None, "look")], "choose a file"),
         (vec![("file", Some(""), ""), ("pasted", None, " "), ("do", None, "look")], "choose a file"),
         (vec![("file", Some("a.csv"), "a,a\n1,2\n"), ("do", None, "look")], "must have a name of its own"),
@@ -83,8 +83,8 @@ fn what_can_not_be_read_or_comes_from_elsewhere_is_told_and_stores_nothing() {
     ] {
         let refused = upload(&admin, &fields);
         assert!(
-            refused.status == 400 && refused.text.contains("role=\"alert\"") && refused.text.contains(said),
-            "{said}: {}",
+            refused.status == 400 && refused.text.contains("role=\"alert\"") && refused.text.contains(stated),
+            "{stated}: {}",
             refused.text
         );
     }

@@ -57,8 +57,8 @@ fn in_april(database: &Database) -> (Scene, String) {
 #[track_caller]
 fn too_many(answer: &Answer, count: &str, since: &str) {
     refused(answer, 422, "too_many_documents");
-    let said = answer.text.replace(',', "");
-    assert!(said.contains(count) && answer.text.contains(since), "{count} since {since}: {}", answer.text);
+    let stated = answer.text.replace(',', "");
+    assert!(stated.contains(count) && answer.text.contains(since), "{count} since {since}: {}", answer.text);
 }
 
 fn backdated() -> Value {

@@ -221,9 +221,9 @@ fn an_invoice_changed_behind_its_back_is_found(database: &Database) {
     let guard = if database.is_sqlite() { "issued_documents_frozen_update" } else { "issued_documents_frozen" };
 
     let change = "UPDATE issued_documents SET content = replace(content, '1500', '1499')";
-    let said = tampered(database, "issued_documents", &[guard], change);
+    let stated = tampered(database, "issued_documents", &[guard], change);
 
-    assert!(said.contains("UB-INV-1"), "{said}");
+    assert!(stated.contains("UB-INV-1"), "{stated}");
 }
 
 fn an_amount_changed_behind_its_back_is_found(database: &Database) {
@@ -232,9 +232,9 @@ fn an_amount_changed_behind_its_back_is_found(database: &Database) {
     let guard = if database.is_sqlite() { "document_lines_frozen_update" } else { "document_lines_frozen" };
 
     let change = "UPDATE document_lines SET amount_minor = amount_minor + 1";
-    let said = tampered(database, "document_lines", &[guard], change);
+    let stated = tampered(database, "document_lines", &[guard], change);
 
-    assert!(said.contains("UB-INV-1"), "{said}");
+    assert!(stated.contains("UB-INV-1"), "{stated}");
 }
 
 fn what_a_verification_found_is_told_where_it_was_recorded(database: &Database) {

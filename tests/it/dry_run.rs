@@ -49,8 +49,8 @@ fn change(scene: &Scene, method: &str, path: &str, body: &Value) -> Value {
         after.iter().filter(|(number, told)| before.get(*number) != Some(told)).map(|(n, t)| (n.clone(), t.clone())).collect();
     let shown_changed = shown(&effects, &["opened", "issued", "recomputed", "voided", "settled"]);
     assert_eq!(shown_changed, changed, "{path}");
-    for (number, said) in shown(&effects, &["before"]) {
-        assert_eq!(before.get(&number), Some(&said), "{path}: {number}");
+    for (number, stated) in shown(&effects, &["before"]) {
+        assert_eq!(before.get(&number), Some(&stated), "{path}: {number}");
     }
     assert_eq!(effects["dry_run"], true);
     answer.body

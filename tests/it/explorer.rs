@@ -321,9 +321,9 @@ fn from_nothing_to_the_first_invoice(database: &Database) {
         // The last form is submitted with its suggested values.
         let usual =
             ["customer_ref", "products/0/product_pricing_ref", "products/0/billing_start_date", "products/0/billing_end_date"];
-        let said: Vec<String> = usual.iter().filter(|_| fields.is_empty()).map(|name| value_of(&shown, name)).collect();
+        let stated: Vec<String> = usual.iter().filter(|_| fields.is_empty()).map(|name| value_of(&shown, name)).collect();
         let fields: Vec<(&str, &str)> =
-            fields.iter().copied().chain(usual.into_iter().zip(said.iter().map(String::as_str))).collect();
+            fields.iter().copied().chain(usual.into_iter().zip(stated.iter().map(String::as_str))).collect();
         let made = submit(&admin, &format!("/console/start/{step}"), &encoded(&fields));
         assert_eq!(
             (made.status, made.header("Location")),

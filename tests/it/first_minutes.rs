@@ -25,8 +25,8 @@ fn a_password_is_printed_at_a_terminal_alone(database: &Database) {
     let advice = printed.lines().find(|line| line.contains("printed only to a terminal")).expect("the advice");
     let (_, command) = advice.split_once("admin reset-password").expect("the command");
     let arguments: Vec<&str> = ["admin", "reset-password"].into_iter().chain(command.split_whitespace()).collect();
-    let said = binary::succeed(database, &arguments);
-    let password = said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
+    let stated = binary::succeed(database, &arguments);
+    let password = stated.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password");
     Client::log_in_admin(&server, ADMIN_EMAIL, password);
     assert!(!printed.contains("shown only once") && !server.stderr().contains("password"), "{printed}");
 }
@@ -88,8 +88,8 @@ fn a_later_start_prints_calls_that_make_an_api_key() {
     let script = calls.join("\n").replace("\"...\"", &format!("\"{ADMIN_PASSWORD}\""));
     let directory = tempfile::tempdir().expect("a temporary directory");
     let output = Command::new("bash").args(["-euc", &script]).current_dir(directory.path()).output().expect("bash starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && said.contains("\"api_key\":") && said.contains("\"password\":"), "{script}\n{said}");
+    let stated = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && stated.contains("\"api_key\":") && stated.contains("\"password\":"), "{script}\n{stated}");
 }
 
 #[test]
@@ -119,31 +119,31 @@ fn a_refused_request_says_in_its_line_why_and_from_where() {
     let anonymous = Client::anonymous(&server).with_header("X-Request-Id", "wrong-pair");
     let log_in = anonymous.post("/auth/login", &json!({"email": "who@example.com", "password": "topsecret topsecret"}));
     assert_eq!(log_in.status, 401);
-    let said = line("wrong-pair");
+    let stated = line("wrong-pair");
     assert_eq!(
-        [&said["code"], &said["address"], &said["route"], &said["actor"]],
+        [&stated["code"], &stated["address"], &stated["route"], &stated["actor"]],
         ["invalid_credentials", "127.0.0.1", "/auth/login", "-"]
     );
 
     let client = Client::new_key(&server).with_header("X-Request-Id", "wrong-fields");
     let event = json!({"timestamp": "topsecret", "customer_ref": "a b", "usage_product_ref": "calls", "quantity": 1});
     assert_eq!(client.post("/api/usage/event", &event).status, 422);
-    let said = line("wrong-fields");
-    let actor = said["actor"].as_str().expect("an actor");
-    assert!(actor.starts_with("api_key:"), "{said}");
+    let stated = line("wrong-fields");
+    let actor = stated["actor"].as_str().expect("an actor");
+    assert!(actor.starts_with("api_key:"), "{stated}");
     assert_eq!(
-        [&said["code"], &said["fields"], &said["address"], &said["method"], &said["route"]],
+        [&stated["code"], &stated["fields"], &stated["address"], &stated["method"], &stated["route"]],
         ["validation_failed", "/timestamp /customer_ref", "127.0.0.1", "POST", "/api/usage/event"]
     );
     let unknown = client.with_header("X-Request-Id", "no-contract").get("/api/contracts/nothing");
     assert_eq!(unknown.status, 404);
-    let said = line("no-contract");
-    assert_eq!([&said["code"], &said["route"]], ["contract_not_found", "/api/contracts/{contract_ref}"]);
-    assert!(!said.to_string().contains("nothing"), "{said}");
+    let stated = line("no-contract");
+    assert_eq!([&stated["code"], &stated["route"]], ["contract_not_found", "/api/contracts/{contract_ref}"]);
+    assert!(!stated.to_string().contains("nothing"), "{stated}");
 
     assert_eq!(client.with_header("X-Request-Id", "all-well").get("/api/customers/filter").status, 200);
-    let said = line("all-well");
-    assert!(said.get("code").is_none() && said.get("address").is_none(), "{said}");
+    let stated = line("all-well");
+    assert!(stated.get("code").is_none() && stated.get("address").is_none(), "{stated}");
     assert!(!server.stderr().contains("topsecret"), "{}", server.stderr());
 }
 

@@ -252,9 +252,9 @@ fn a_typo_does_not_open_what_it_meant_to_keep_shut() {
         ("/api/usage/event/batch?atomc=true", json!({"events": [catalog::event("acme", 1)]}), "/atomc", "atomic"),
     ] {
         let refused = if path.starts_with("/auth") { admin.post(path, &body) } else { client.post(path, &body) };
-        let said = refused.body["errors"][0]["detail"].as_str().unwrap_or_default();
+        let stated = refused.body["errors"][0]["detail"].as_str().unwrap_or_default();
         assert_eq!((refused.status, &refused.body["errors"][0]["pointer"]), (422, &json!(pointer)), "{path} {}", refused.text);
-        assert!(said.ends_with(&format!("the nearest is {nearest}")), "{path} {said}");
+        assert!(stated.ends_with(&format!("the nearest is {nearest}")), "{path} {stated}");
     }
     let posted = client.post("/api/usage/event?atomic=true", &catalog::event("acme", 1));
     assert_eq!((posted.status, &posted.body["errors"][0]["pointer"]), (422, &json!("/atomic")), "{}", posted.text);

@@ -89,7 +89,7 @@ fn is_replayed(answer: &Answer) -> bool {
 }
 
 /// Returns the parts that all repeats have in common.
-fn said(answer: &Answer) -> (u16, &str, &str) {
+fn stated(answer: &Answer) -> (u16, &str, &str) {
     (answer.status, answer.header("Content-Type"), &answer.text)
 }
 
@@ -107,7 +107,7 @@ fn race(what: &str, count: usize, send: impl Fn() -> Answer + Sync) -> Answer {
     let firsts: Vec<&Answer> = answers.iter().filter(|answer| !is_replayed(answer)).collect();
     assert_eq!(firsts.len(), 1, "{what}: {answers:?}");
     for answer in &answers {
-        assert_eq!(said(answer), said(firsts[0]), "{what}");
+        assert_eq!(stated(answer), stated(firsts[0]), "{what}");
     }
     firsts[0].clone()
 }
@@ -138,7 +138,7 @@ fn the_answer_to_an_event_is_made_again_to_the_byte_wherever_the_event_goes(data
     let is_repeated = |after: &str| {
         let again = send();
         assert!(is_replayed(&again), "after {after}");
-        assert_eq!(said(&again), said(&first), "after {after}");
+        assert_eq!(stated(&again), stated(&first), "after {after}");
     };
     is_repeated("it alone");
     books::issue(&client, document_ref).ok();
@@ -202,7 +202,7 @@ fn is_answered_again(caller: &Caller, post: &Post, first: &Answer) {
     let spellings = [post.body.as_ref().map(Value::to_string), post.body.as_ref().map(respelled)];
     for body in spellings {
         let again = caller.post(post, body.clone());
-        assert_eq!(said(&again), said(first), "{} {body:?}", post.operation);
+        assert_eq!(stated(&again), stated(first), "{} {body:?}", post.operation);
         assert!(is_replayed(&again), "{} {body:?}", post.operation);
     }
     if let Some(other) = &post.other {
@@ -302,7 +302,7 @@ fn a_twin_that_has_waited_5_seconds_is_told_to_come_back(database: &Database) {
         assert_eq!((first.status, is_replayed(&first)), (200, false), "{}", first.text);
         for client in clients.iter().flatten() {
             let again = post(client, KEY);
-            assert_eq!((said(&again), is_replayed(&again)), (said(&first), true));
+            assert_eq!((stated(&again), is_replayed(&again)), (stated(&first), true));
         }
         before.join().expect("the thread doesn't panic");
     });
@@ -313,7 +313,7 @@ fn the_password_of_a_generated_key_is_nowhere_in_the_database(database: &Databas
     let admin = Client::admin(&server);
     let answer = admin.send(&request("/auth/keys/generate", KEY, Some("{}".to_owned())));
     let again = admin.send(&request("/auth/keys/generate", KEY, Some("{}".to_owned())));
-    assert_eq!((said(&again), is_replayed(&again)), (said(&answer), true));
+    assert_eq!((stated(&again), is_replayed(&again)), (stated(&answer), true));
     let (api_key, password) = (answer.text_of("api_key"), answer.text_of("password"));
     server.kill_9();
     let everything = dump(database);

@@ -301,7 +301,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
 }
 
 /// Returns a response without the reference and the request id.
-fn said(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, String) {
+fn stated(client: &Client, place: &Place<'_>, reference: &str) -> (u16, String, String) {
     let path = place.path.replace("{}", reference);
     let body = place.body.as_ref().map(|body| body.to_string().replace("{}", reference));
     let request = match body {
@@ -336,9 +336,9 @@ fn a_foreign_reference_is_answered_like_an_unknown_one(database: &Database) {
 
     for place in &places {
         for caller in [&our_client, &our_admin] {
-            let (status, foreign, headers) = said(caller, place, place.foreign);
+            let (status, foreign, headers) = stated(caller, place, place.foreign);
             let what = format!("{} {}", place.method, place.path);
-            assert_eq!((status, foreign, headers), said(caller, place, place.unknown), "{what}");
+            assert_eq!((status, foreign, headers), stated(caller, place, place.unknown), "{what}");
             let found_nothing = status == 200 && place.path.contains('?');
             assert!(found_nothing || matches!(status, 403 | 404 | 422), "{what}: {status}");
         }

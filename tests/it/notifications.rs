@@ -385,8 +385,8 @@ fn restore(database: &Database, backup: &std::path::Path, server: Server) -> Opt
             assert!(refused.stderr.contains(reason), "{}", refused.stderr);
             drop(server);
         }
-        let said = binary::succeed(restored, arguments);
-        assert!(said.contains("Positions of notifications continue after "), "{said}");
+        let stated = binary::succeed(restored, arguments);
+        assert!(stated.contains("Positions of notifications continue after "), "{stated}");
     };
     if database.is_sqlite() {
         restore(database, &["restore", file], Some(server));

@@ -156,8 +156,8 @@ fn a_database_without_the_extension_is_not_spread(database: &Database) {
     let why =
         if database.is_sqlite() { "A SQLite file is on one machine" } else { "The database does not have the extension Citus" };
     for _ in 0..2 {
-        let said = binary::succeed(database, &["migrate", "--distribute"]);
-        assert!(said.ends_with(&format!("{why}: nothing to distribute.\n")), "{said}");
+        let stated = binary::succeed(database, &["migrate", "--distribute"]);
+        assert!(stated.ends_with(&format!("{why}: nothing to distribute.\n")), "{stated}");
     }
 }
 

@@ -636,13 +636,13 @@ fn a_key_gives_way_to_its_successor(database: &Database) {
 
     // The command line rotates keys, too, according to its own clock.
     let other = admin.generate_key(&json!({"name": "meter"}));
-    let said = binary::succeed(database, &["key", "rotate", "--key", &other.api_key, "--overlap-hours", "720"]);
+    let stated = binary::succeed(database, &["key", "rotate", "--key", &other.api_key, "--overlap-hours", "720"]);
     let password =
-        said.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password").to_owned();
+        stated.lines().find_map(|line| line.strip_prefix("Password (shown only once): ")).expect("a password").to_owned();
     let listed = binary::succeed(database, &["key", "list"]);
     let row = listed
         .lines()
-        .find(|line| said.contains(line.split_whitespace().next().unwrap_or("?")) && !line.starts_with(&other.api_key));
+        .find(|line| stated.contains(line.split_whitespace().next().unwrap_or("?")) && !line.starts_with(&other.api_key));
     let successor = row.and_then(|line| line.split_whitespace().next()).expect("the successor is listed");
     assert_eq!(log_in(&server, &json!({"api_key": successor, "password": password})).status, 200, "{listed}");
     assert!(!listed.contains(&password) && listed.contains("meter"), "{listed}");

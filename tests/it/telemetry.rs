@@ -23,19 +23,19 @@ impl Collector {
     }
 
     fn take(&self, mut stream: TcpStream) {
-        let (mut said, mut bytes) = (Vec::new(), [0; 4096]);
+        let (mut stated, mut bytes) = (Vec::new(), [0; 4096]);
         loop {
             let count = stream.read(&mut bytes).expect("a request");
-            said.extend_from_slice(&bytes[..count]);
-            let text = String::from_utf8_lossy(&said).to_lowercase();
+            stated.extend_from_slice(&bytes[..count]);
+            let text = String::from_utf8_lossy(&stated).to_lowercase();
             let Some((head, _)) = text.split_once("\r\n\r\n") else { continue };
             let length = head.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next()?.parse().ok());
-            if said.len() >= head.len() + 4 + length.unwrap_or(0) || count == 0 {
+            if stated.len() >= head.len() + 4 + length.unwrap_or(0) || count == 0 {
                 break;
             }
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").expect("a response");
-        self.0.lock().expect("no poisoned lock").extend(said);
+        self.0.lock().expect("no poisoned lock").extend(stated);
     }
 
     fn has(&self, part: &[u8]) -> bool {

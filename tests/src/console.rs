@@ -76,12 +76,12 @@ pub struct Form {
 impl Form {
     /// Sends the form with its initial values and with additional values.
     pub fn send(&self, client: &Client, more: &[(&str, &str)]) -> Answer {
-        let said = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
+        let stated = self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(more.iter().copied());
         if self.takes_file {
-            let parts: Vec<Part<'_>> = said.map(|(name, value)| (name, (name == "file").then_some("a.csv"), value)).collect();
+            let parts: Vec<Part<'_>> = stated.map(|(name, value)| (name, (name == "file").then_some("a.csv"), value)).collect();
             return send_parts(client, &self.action, &parts);
         }
-        let pairs: Vec<String> = said.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
+        let pairs: Vec<String> = stated.map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
         submit(client, &self.action, &pairs.join("&"))
     }
 }

@@ -109,8 +109,8 @@ impl Server {
             match server.wait_until_ready() {
                 Ok(()) => return server,
                 // Another process can take the free port before the server listens on it.
-                Err(said) if said.contains("cannot listen on") => last = said,
-                Err(said) => panic!("the server does not start; its output:\n{said}"),
+                Err(stated) if stated.contains("cannot listen on") => last = stated,
+                Err(stated) => panic!("the server does not start; its output:\n{stated}"),
             }
         }
         panic!("no port was free {MAX_PORTS} times; the output of the last server:\n{last}");

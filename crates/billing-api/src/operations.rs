@@ -1301,7 +1301,7 @@ mod tests {
         let mut named = Vec::new();
         for (name, code) in ["api", "http", "console"].into_iter().flat_map(sources).filter(|(name, _)| name != "operations.rs") {
             let is_exempt = |line: &str| {
-                let is_other = OTHER_LITERALS.iter().any(|(file, said)| *file == name && line.contains(said));
+                let is_other = OTHER_LITERALS.iter().any(|(file, stated)| *file == name && line.contains(stated));
                 is_other || line.starts_with("//") || line.starts_with("#[")
             };
             let has_path = |line: &str| ["\"/api/", "\"/auth/", "operations::named(\""].iter().any(|text| line.contains(text));

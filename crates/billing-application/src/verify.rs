@@ -329,10 +329,10 @@ fn verify_document(
         (product_no, period_start, line_item_id, line.rates, line.amount.minor())
     };
     let mut kept: Vec<_> = tx.ledger_lines(head.key(organization))?.into_iter().map(compared).collect();
-    let mut said: Vec<_> = content.ledger_lines().into_iter().map(compared).collect();
+    let mut actual: Vec<_> = content.ledger_lines().into_iter().map(compared).collect();
     kept.sort();
-    said.sort();
-    if kept != said {
+    actual.sort();
+    if kept != actual {
         found.find(number, "its ledger lines are not its content's");
     }
     if head.parent.is_none() && (head.kind != DocumentKind::Invoice || head.purpose == Purpose::Usage) {

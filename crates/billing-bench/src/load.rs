@@ -368,11 +368,11 @@ fn histogram() -> Histogram<u64> {
 }
 
 async fn ask(connection: &mut Connection, target: &Target, outgoing: Outgoing) -> Result<Answer, String> {
-    let said = |error: &dyn std::error::Error| error.to_string();
+    let stated = |error: &dyn std::error::Error| error.to_string();
     if connection.as_ref().is_none_or(SendRequest::is_closed) {
-        let stream = TcpStream::connect(target.address).await.map_err(|error| said(&error))?;
-        stream.set_nodelay(true).map_err(|error| said(&error))?;
-        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| said(&error))?;
+        let stream = TcpStream::connect(target.address).await.map_err(|error| stated(&error))?;
+        stream.set_nodelay(true).map_err(|error| stated(&error))?;
+        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(|error| stated(&error))?;
         tokio::spawn(driver);
         *connection = Some(sender);
     }
@@ -387,10 +387,10 @@ async fn ask(connection: &mut Connection, target: &Target, outgoing: Outgoing) -
     if !outgoing.body.is_empty() {
         request = request.header(header::CONTENT_TYPE, "application/json");
     }
-    let request = request.body(Full::new(Bytes::from(outgoing.body))).map_err(|error| said(&error))?;
-    sender.ready().await.map_err(|error| said(&error))?;
-    let answer = sender.send_request(request).await.map_err(|error| said(&error))?;
+    let request = request.body(Full::new(Bytes::from(outgoing.body))).map_err(|error| stated(&error))?;
+    sender.ready().await.map_err(|error| stated(&error))?;
+    let answer = sender.send_request(request).await.map_err(|error| stated(&error))?;
     let (status, retry_after) = (answer.status().as_u16(), answer.headers().contains_key(header::RETRY_AFTER));
-    let body = answer.into_body().collect().await.map_err(|error| said(&error))?.to_bytes();
+    let body = answer.into_body().collect().await.map_err(|error| stated(&error))?.to_bytes();
     Ok(Answer { status, retry_after, body })
 }

@@ -245,8 +245,8 @@ impl Run<'_> {
                 let issued = stage.issue()? as u64;
                 let seconds = began.elapsed().as_secs_f64();
                 if issued != template.customers {
-                    let said = format!("{issued} documents were issued, of {} that are due", template.customers);
-                    self.note(&stage, &format!("issuing, {}: {said}", template.kind.name()));
+                    let stated = format!("{issued} documents were issued, of {} that are due", template.customers);
+                    self.note(&stage, &format!("issuing, {}: {stated}", template.kind.name()));
                 }
                 if is_wanted {
                     let cpu = before.until(&watched.cpu());
@@ -453,8 +453,8 @@ impl Run<'_> {
             let other: u64 =
                 sample.statuses.iter().filter(|(status, _)| !matches!(status, 200 | 429 | 503)).map(|(_, n)| n).sum();
             if without > 0 || other > 0 {
-                let said = format!("{without} refusals without Retry-After, {other} other than 429 and 503");
-                self.note(stage, &format!("{OVERLOAD}, {}: {said}", stage.kind.name()));
+                let stated = format!("{without} refusals without Retry-After, {other} other than 429 and 503");
+                self.note(stage, &format!("{OVERLOAD}, {}: {stated}", stage.kind.name()));
             }
         }
         self.add(OVERLOAD_UNANSWERED, stage, as_f64(sample.unanswered) / seconds);

@@ -26,9 +26,12 @@ pub(crate) fn respond(success: Success) -> HttpResponse {
 ///
 /// # Errors
 /// Returns an internal error if the bytes are not a stored response.
-pub(crate) fn respond_stored(answer: StoredResponse, said: Option<(HeaderName, &'static str)>) -> Result<HttpResponse, Problem> {
+pub(crate) fn respond_stored(
+    answer: StoredResponse,
+    stated: Option<(HeaderName, &'static str)>,
+) -> Result<HttpResponse, Problem> {
     let mut response = respond(Success::read(answer).ok_or_else(Problem::internal)?);
-    if let Some((name, value)) = said {
+    if let Some((name, value)) = stated {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     Ok(response)

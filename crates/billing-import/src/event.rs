@@ -107,24 +107,24 @@ pub(crate) fn of_record<'c>(
         };
     }
     let flat = Value::Object(flat);
-    let said = flat.to_string();
+    let stated = flat.to_string();
     if reading.format_name.is_some() {
-        return of_parts(&flat, said.clone(), &said, line, reading);
+        return of_parts(&flat, stated.clone(), &stated, line, reading);
     }
     if !data.is_empty() {
         fields.insert(REPORT_DATA.to_owned(), data.into());
     }
     let shaped = Value::Object(fields);
-    of_parts(&shaped, shaped.to_string(), &said, line, reading)
+    of_parts(&shaped, shaped.to_string(), &stated, line, reading)
 }
 
 /// Returns the event in a JSON value; `text` is its source.
 pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
-    let said = text.clone();
-    of_parts(value, text, &said, line, reading)
+    let stated = text.clone();
+    of_parts(value, text, &stated, line, reading)
 }
 
-fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
+fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let Value::Object(members) = event else { return Err(refused("wrong_type", "the line must be a JSON object")) };
     let member = |name: &'static str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -152,8 +152,8 @@ fn of_parts(event: &Value, text: String, said: &str, line: u64, reading: &ReadOp
             // The name was validated with the largest line number, so a failure is unexpected.
             let key = name.key(line).map_err(|reason| refused("invalid_format", format!("the file's name {reason}")))?;
             // The format determines the meaning of the line, so another format creates another event.
-            let said = format!("{}\n{said}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
-            Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(said).into()) }))
+            let stated = format!("{}\n{stated}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
+            Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(stated).into()) }))
         }
         (None, None) => None,
     };

@@ -253,7 +253,7 @@ enum ProcessEnd {
     /// The server ended it at the deadline.
     Deadline,
     /// It ended by itself, or something else ended it.
-    Itself { status: Option<ExitStatus>, said: String },
+    Itself { status: Option<ExitStatus>, draft_content: String },
     /// A thread of the server could not be started.
     NoThread(io::Error),
 }
@@ -312,10 +312,10 @@ impl PrintProcess {
             self.kill();
             self.child.wait().ok()
         });
-        let mut said = Vec::new();
+        let mut draft_content = Vec::new();
         // What cannot be read is missing in the log.
-        let _ = (&mut self.errors).take(MAX_ERROR_BYTES).read_to_end(&mut said);
-        ProcessEnd::Itself { status, said: String::from_utf8_lossy(&said).trim().to_owned() }
+        let _ = (&mut self.errors).take(MAX_ERROR_BYTES).read_to_end(&mut draft_content);
+        ProcessEnd::Itself { status, draft_content: String::from_utf8_lossy(&draft_content).trim().to_owned() }
     }
 
     fn kill(&self) {
@@ -335,7 +335,7 @@ impl Drop for PrintProcess {
 
 impl ProcessEnd {
     fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::Itself { said, .. } if said.contains(ALLOCATION_FAILED))
+        matches!(self, Self::Itself { draft_content, .. } if draft_content.contains(ALLOCATION_FAILED))
     }
 
     /// Returns whether the sheet was the cause. A process that something else killed says nothing about its sheet.
@@ -357,9 +357,9 @@ impl ProcessEnd {
                 PrintStop::NotReady(format!("{} is not of version {VERSION}", settings.program.display()))
             }
             Self::Itself { .. } if is_out_of_memory => PrintStop::OutOfMemory { mib: settings.memory_mib },
-            Self::Itself { status, said } => {
+            Self::Itself { status, draft_content } => {
                 let status = status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string());
-                tracing::warn!(status, said, "a typesetting process ended in the middle of a file");
+                tracing::warn!(status, draft_content, "a typesetting process ended in the middle of a file");
                 PrintStop::ProcessEnded(status)
             }
             Self::NoThread(error) => PrintStop::NotStarted(error.to_string()),

@@ -99,7 +99,7 @@ impl Sheet {
     /// Returns [`PrintError::Failed`] if a library fails.
     pub fn of_document(printout: &Printout) -> Result<Self, PrintError> {
         let data = TemplateData::of(printout)?;
-        let logo = printout.said.paper.as_ref().and_then(|paper| paper.logo.as_ref());
+        let logo = printout.draft_content.paper.as_ref().and_then(|paper| paper.logo.as_ref());
         Ok(Self {
             template: Template::Invoice,
             data: written(&data)?,
@@ -198,9 +198,9 @@ pub(crate) fn may_lack_glyphs(printout: &Printout) -> bool {
         }
     }
 
-    let mut probe = Probe(printout.said.paper.as_ref().is_some_and(|paper| paper.language == Language::Ja));
+    let mut probe = Probe(printout.draft_content.paper.as_ref().is_some_and(|paper| paper.language == Language::Ja));
     // A probe never fails.
-    let _ = write!(probe, "{:?}", printout.said);
+    let _ = write!(probe, "{:?}", printout.draft_content);
     probe.0
 }
 

@@ -140,7 +140,7 @@ impl TemplateData {
     /// # Errors
     /// Returns [`PrintError::Failed`] if a library fails.
     pub(crate) fn of(printout: &Printout) -> PrintResult<Self> {
-        let paper = printout.said.paper.as_deref();
+        let paper = printout.draft_content.paper.as_deref();
         let language = paper.map(|paper| paper.language).unwrap_or_default();
         let size = paper.map_or(PaperSize::A4, |paper| paper.size);
         let label = paper.map_or_else(|| tax_label(None, language), |paper| paper.tax_label.clone());
@@ -159,8 +159,8 @@ impl TemplateData {
 
 impl Writer<'_> {
     fn sheet(&self, size: PaperSize) -> PrintResult<TemplateData> {
-        let (words, said, kind) = (self.words, &self.printout.said, self.printout.head.kind);
-        let (parties, content) = (&said.parties, &said.content);
+        let (words, draft_content, kind) = (self.words, &self.printout.draft_content, self.printout.head.kind);
+        let (parties, content) = (&draft_content.parties, &draft_content.content);
         let number = self.printout.head.number.to_string();
         let heading = words.title(kind);
         let seller_name = parties.entity_legal_name.as_ref().unwrap_or(&parties.entity_name).as_str();
@@ -233,13 +233,16 @@ impl Writer<'_> {
     /// Returns the seller's contact for payers.
     fn contact(&self) -> Vec<Entry> {
         let Some(contact) = self.paper.and_then(|paper| paper.contact.as_ref()) else { return Vec::new() };
-        let said = [&contact.name, &contact.phone, &contact.email].into_iter().flatten();
+        let draft_content = [&contact.name, &contact.phone, &contact.email].into_iter().flatten();
         // Only the first entry has a label, because the others are self-explanatory.
-        said.zip([self.words.contact, "", ""]).map(|(said, label)| Entry::new(label, said.as_str())).collect()
+        draft_content
+            .zip([self.words.contact, "", ""])
+            .map(|(draft_content, label)| Entry::new(label, draft_content.as_str()))
+            .collect()
     }
 
     fn facts(&self) -> PrintResult<Vec<Entry>> {
-        let (words, head, said) = (self.words, &self.printout.head, &self.printout.said);
+        let (words, head, draft_content) = (self.words, &self.printout.head, &self.printout.draft_content);
         let mut facts = vec![Entry::narrow(words.number, &head.number.to_string())];
         if let Some(issued) = self.printout.issued {
             facts.push(Entry::narrow(words.issue_date, &self.figures.date(issued.issue_date)?));
@@ -264,7 +267,7 @@ impl Writer<'_> {
             }
             facts.push(Entry::narrow(words.corrects, &shown));
         }
-        facts.extend(said.po_number.as_ref().map(|number| Entry::narrow(words.po_number, number.as_str())));
+        facts.extend(draft_content.po_number.as_ref().map(|number| Entry::narrow(words.po_number, number.as_str())));
         let reference = self.paper.and_then(|paper| paper.buyer_reference.as_ref());
         facts.extend(reference.map(|reference| Entry::narrow(words.buyer_reference, reference.as_str())));
         Ok(facts)
@@ -532,7 +535,7 @@ impl Writer<'_> {
 
     fn notes(&self) -> Option<Notes> {
         let legal = self.paper.into_iter().flat_map(|paper| &paper.legal_notes).map(|note| note.text.as_str());
-        let notes = self.printout.said.note.iter().map(|note| note.as_str()).chain(legal);
+        let notes = self.printout.draft_content.note.iter().map(|note| note.as_str()).chain(legal);
         let paragraphs: Vec<Vec<Text>> = notes.map(|note| Text::lines(note).collect()).collect();
         (!paragraphs.is_empty()).then_some(Notes { label: self.words.notes, paragraphs })
     }

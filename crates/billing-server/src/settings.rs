@@ -727,8 +727,8 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_read_is_named_with_its_setting() {
         let error = Cli::try_parse_from(["usage-billing", "--jwt-secrets-file", "/nowhere/secret"]).expect_err("no such file");
-        let said = error.to_string();
-        assert!(said.contains("--jwt-secrets-file") && said.contains("cannot read \"/nowhere/secret\""), "{said}");
+        let stated = error.to_string();
+        assert!(stated.contains("--jwt-secrets-file") && stated.contains("cannot read \"/nowhere/secret\""), "{stated}");
         let long = with_file("--admin-password-file", &"x".repeat(MAX_SECRET_FILE_BYTES + 1), &[]).expect_err("a long file");
         assert!(long.to_string().contains("must have at most 65536 bytes"), "{long}");
     }

@@ -101,12 +101,12 @@ impl DocumentPrinter for PlainPrinter {
     }
 }
 
-fn plain(said: String) -> Result<RenderedFile, PrintError> {
-    if said.contains('⌛') {
+fn plain(draft_content: String) -> Result<RenderedFile, PrintError> {
+    if draft_content.contains('⌛') {
         return Err(PrintStop::TimedOut { seconds: 20 }.into());
     }
-    let sha256 = Sha256::digest(&said).into();
-    Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
+    let sha256 = Sha256::digest(&draft_content).into();
+    Ok(RenderedFile { bytes: draft_content.into_bytes(), sha256, maker: "PlainPrinter 1".to_owned() })
 }
 
 /// A writer of e-invoices that writes the terms as plain text.
@@ -115,9 +115,9 @@ pub struct PlainEInvoices;
 
 impl EInvoiceWriter for PlainEInvoices {
     fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError> {
-        let said = format!("{syntax:?} {terms:?}");
-        let sha256 = Sha256::digest(&said).into();
-        Ok(RenderedFile { bytes: said.into_bytes(), sha256, maker: "PlainEInvoices 1".to_owned() })
+        let draft_content = format!("{syntax:?} {terms:?}");
+        let sha256 = Sha256::digest(&draft_content).into();
+        Ok(RenderedFile { bytes: draft_content.into_bytes(), sha256, maker: "PlainEInvoices 1".to_owned() })
     }
 }
 

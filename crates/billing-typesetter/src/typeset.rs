@@ -185,8 +185,8 @@ fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, Print
 
 fn told<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     result.map_err(|errors| {
-        let said: Vec<&str> = errors.iter().map(|SourceDiagnostic { message, .. }| message.as_str()).collect();
-        PrintError::Failed(said.join("; "))
+        let draft_content: Vec<&str> = errors.iter().map(|SourceDiagnostic { message, .. }| message.as_str()).collect();
+        PrintError::Failed(draft_content.join("; "))
     })
 }
 

@@ -50,17 +50,17 @@ impl Rehearsed {
     /// Returns an error if they differ.
     pub(crate) fn check(self, before: &[Value], after: &[Value]) -> Result<(), String> {
         let (before, after) = (told(before), told(after));
-        let is_new = |(number, said): &(&String, &[String; 6])| before.get(*number) != Some(*said);
+        let is_new = |(number, stated): &(&String, &[String; 6])| before.get(*number) != Some(*stated);
         // A document that is opened and voided in the same step was never visible.
-        let was_seen = |(number, said): &(&String, &[String; 6])| before.contains_key(*number) || said[0] != "VOID";
-        let owned = |(number, said): (&String, &[String; 6])| (number.clone(), said.clone());
+        let was_seen = |(number, stated): &(&String, &[String; 6])| before.contains_key(*number) || stated[0] != "VOID";
+        let owned = |(number, stated): (&String, &[String; 6])| (number.clone(), stated.clone());
         let changed: DocumentFigures = after.iter().filter(is_new).filter(was_seen).map(owned).collect();
         // A document may have other content with the same amounts.
         let shown: DocumentFigures = self.changed.iter().filter(is_new).map(owned).collect();
         if shown != changed {
             return Err(format!("the dry run shows {shown:?}, and {changed:?} happens"));
         }
-        let wrong = self.before.iter().find(|(number, said)| before.get(*number) != Some(*said));
-        wrong.map_or(Ok(()), |(number, said)| Err(format!("the dry run shows that {number} was {said:?}")))
+        let wrong = self.before.iter().find(|(number, stated)| before.get(*number) != Some(*stated));
+        wrong.map_or(Ok(()), |(number, stated)| Err(format!("the dry run shows that {number} was {stated:?}")))
     }
 }

@@ -165,11 +165,11 @@ impl Reader {
         let mut commands = block.text.split("$ ");
         assert_eq!(commands.next(), Some(""), "{}: a transcript begins with a command", page.place(block));
         for command in commands {
-            let (command, said) = command.split_once('\n').unwrap_or((command, ""));
+            let (command, stated) = command.split_once('\n').unwrap_or((command, ""));
             let command = self.of_this_server(command);
             // A transcript also shows the standard error of a command, and a command may fail.
             let ran = self.shell.run(&format!("{{ {command}\n}} 2>&1 || true"));
-            self.wrong.extend(shown::text(said, &ran.stdout).map(|found| format!("{}: {found}", page.place(block))));
+            self.wrong.extend(shown::text(stated, &ran.stdout).map(|found| format!("{}: {found}", page.place(block))));
         }
     }
 

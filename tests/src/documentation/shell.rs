@@ -78,12 +78,12 @@ impl Shell {
             File::create(output).expect("a file");
         }
         let [script, out, err] = [&script, &stdout, &stderr].map(|path| path.display().to_string());
-        let mut said = String::new();
+        let mut stated = String::new();
         // A shell that has exited reads nothing more.
         let sent = writeln!(self.stdin, ". {script} >{out} 2>{err} </dev/null; echo done");
-        let heard = sent.and_then(|()| self.stdout.read_line(&mut said));
+        let heard = sent.and_then(|()| self.stdout.read_line(&mut stated));
         let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).expect("a file")).into_owned();
-        Ran { stdout: read(&stdout), stderr: read(&stderr), ended_well: heard.is_ok() && said.trim_end() == "done" }
+        Ran { stdout: read(&stdout), stderr: read(&stderr), ended_well: heard.is_ok() && stated.trim_end() == "done" }
     }
 }
 

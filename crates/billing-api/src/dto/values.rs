@@ -57,16 +57,16 @@ macro_rules! values {
 /// Implements values with a string form of their own: `/// Meaning. Type as Text: schema, example "text", reader;`. The string is
 /// the type's `Display`, or the result of a method that follows the reader.
 macro_rules! text_values {
-    ($($(#[doc = $doc:literal])+ $wire:ident as $text:ident: $schema:expr, example $example:literal, $read:expr $(, $said:ident)?;)+) => {
+    ($($(#[doc = $doc:literal])+ $wire:ident as $text:ident: $schema:expr, example $example:literal, $read:expr $(, $stated:ident)?;)+) => {
         texts! { $($(#[doc = $doc])+ $text: $schema, example $example;)+ }
 
-        values! { $($wire as $text: $read, $text: text_values!(@writer $text [$($said)?]);)+ }
+        values! { $($wire as $text: $read, $text: text_values!(@writer $text [$($stated)?]);)+ }
     };
     (@writer $text:ident []) => {
         |it| $text::from(it)
     };
-    (@writer $text:ident [$said:ident]) => {
-        |it| $text::from(it.$said())
+    (@writer $text:ident [$stated:ident]) => {
+        |it| $text::from(it.$stated())
     };
 }
 

@@ -13,9 +13,9 @@ pub(super) fn share(document: &mut Value) {
 }
 
 /// Resolves a reference to the components.
-pub fn resolved<'d>(document: &'d Value, said: &'d Value) -> &'d Value {
-    let shared = said["$ref"].as_str().and_then(|reference| document.pointer(reference.trim_start_matches('#')));
-    shared.unwrap_or(said)
+pub fn resolved<'d>(document: &'d Value, stated: &'d Value) -> &'d Value {
+    let shared = stated["$ref"].as_str().and_then(|reference| document.pointer(reference.trim_start_matches('#')));
+    shared.unwrap_or(stated)
 }
 
 fn share_members(document: &mut Value) {

@@ -238,7 +238,7 @@ fn rows(
         let DocumentHead { document_ref, contract_ref, .. } = document.head;
         let number = contracts.get(&contract_ref).ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
         let parent = document.head.parent.and_then(|parent| Some((parent, parents.get(&parent)?.clone())));
-        let said = match &document.lifecycle {
+        let draft_content = match &document.lifecycle {
             Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => DraftContent {
                 parties: issued.parties.clone(),
                 po_number: issued.po_number.clone(),
@@ -258,21 +258,21 @@ fn rows(
             state,
             purpose: purpose.into(),
             contract_number: format!("C-{number}"),
-            customer_ref: said.parties.customer_ref,
-            customer_name: said.parties.customer_name,
+            customer_ref: draft_content.parties.customer_ref,
+            customer_name: draft_content.parties.customer_name,
             entity_ref,
             period,
             issue_date,
             due_date,
             paid_date: settlement.paid_date,
-            sub_total: said.content.sub_total,
-            total_discount: said.content.total_discount,
-            total_tax: said.content.total_tax,
-            total: said.content.total,
+            sub_total: draft_content.content.sub_total,
+            total_discount: draft_content.content.total_discount,
+            total_tax: draft_content.content.total_tax,
+            total: draft_content.content.total,
             paid: settlement.paid,
             credits: settlement.credits,
-            owed: settlement.owed(kind, standing, said.content.total)?,
-            po_number: said.po_number,
+            owed: settlement.owed(kind, standing, draft_content.content.total)?,
+            po_number: draft_content.po_number,
             parent,
         });
     }

@@ -101,14 +101,14 @@ impl DocumentView {
 
     /// Returns whether another view of the same document has the same content and outstanding amounts.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        let said = |view: &Self| {
+        let draft_content = |view: &Self| {
             let Self { state, period, net_terms, ref payment, ref parties, ref content, .. } = *view;
             let paper = (view.po_number.clone(), view.note.clone(), view.paper.clone());
             let owed = (view.settlement, view.owed, view.write_offs.clone());
             let content = content.without_calculations();
             ((state, period, net_terms), (payment.clone(), parties.clone(), content), paper, owed)
         };
-        said(self) == said(other)
+        draft_content(self) == draft_content(other)
     }
 }
 
@@ -185,14 +185,14 @@ pub fn get_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult
     let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
     let head = document.head.clone();
     let mut view = document_view(cx.tx, cx.organization, document, cx.now)?;
-    let said = DraftContent {
+    let draft_content = DraftContent {
         parties: view.parties.clone(),
         po_number: view.po_number.clone(),
         note: view.note.clone(),
         content: view.content.clone(),
         paper: view.paper.clone(),
     };
-    let missing = cx.services.printer.missing_glyphs(&Printout::of_draft(head, said));
+    let missing = cx.services.printer.missing_glyphs(&Printout::of_draft(head, draft_content));
     view.missing_glyphs = (!missing.is_empty()).then_some(missing);
     Ok(view)
 }
@@ -552,8 +552,8 @@ fn show_document(
     let write_offs =
         relatives.write_offs.iter().filter(|write_off| write_off.document_ref == head.document_ref).cloned().collect();
     let IssuedDocument { format, issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } = *issued;
-    let said = DraftContent { parties, po_number, note, content, paper };
-    let view = said_view(book, head, stands, settlement, opened, said)?;
+    let draft_content = DraftContent { parties, po_number, note, content, paper };
+    let view = said_view(book, head, stands, settlement, opened, draft_content)?;
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
     Ok(DocumentView { format, issued: Some(dates), applications, write_offs, at_issue, ..view })
@@ -567,8 +567,8 @@ fn unissued_content(
     document: &Document,
     now: Timestamp,
 ) -> UseCaseResult<DraftContent> {
-    if let Lifecycle::Discarded(Some(said)) = &document.lifecycle {
-        return Ok((**said).clone());
+    if let Lifecycle::Discarded(Some(draft_content)) = &document.lifecycle {
+        return Ok((**draft_content).clone());
     }
     let book = book_of(tx, organization, books, document, now)?;
     if document.is_draft() { Ok(book.draft_content(document.head.document_ref)?) } else { forgotten(book, &document.head) }
@@ -586,9 +586,9 @@ fn forgotten(book: &ContractBook, head: &DocumentHead) -> UseCaseResult<DraftCon
 }
 
 /// Returns the format of content that is not issued. Drafts voided by early releases lack legal particulars or calculations.
-fn unissued_format(said: &DraftContent) -> u8 {
-    let mut lines = said.content.products.iter().flat_map(|product| &product.lines);
-    match said.paper {
+fn unissued_format(draft_content: &DraftContent) -> u8 {
+    let mut lines = draft_content.content.products.iter().flat_map(|product| &product.lines);
+    match draft_content.paper {
         None => 1,
         Some(_) if lines.any(|line| line.calculation.is_none()) => 2,
         Some(_) => CONTENT_FORMAT,
@@ -601,9 +601,9 @@ fn said_view(
     (standing, state): (LifecycleStatus, DocumentState),
     settlement: Settlement,
     opened: Option<OpenedFields>,
-    said: DraftContent,
+    draft_content: DraftContent,
 ) -> UseCaseResult<DocumentView> {
-    let format = unissued_format(&said);
+    let format = unissued_format(&draft_content);
     Ok(DocumentView {
         opened,
         kind: head.kind,
@@ -611,7 +611,7 @@ fn said_view(
         purpose: head.purpose,
         contract_ref: head.contract_ref,
         contract_number: book.contract.number_text(),
-        parties: said.parties,
+        parties: draft_content.parties,
         currency: head.currency,
         net_terms: head.net_terms,
         payment: head.payment,
@@ -619,14 +619,14 @@ fn said_view(
         is_partial_period: head.is_partial_period,
         format,
         issued: None,
-        owed: settlement.owed(head.kind, standing, said.content.total)?,
+        owed: settlement.owed(head.kind, standing, draft_content.content.total)?,
         applications: Vec::new(),
         write_offs: Vec::new(),
-        content: said.content,
+        content: draft_content.content,
         settlement,
-        po_number: said.po_number,
-        note: said.note,
-        paper: said.paper,
+        po_number: draft_content.po_number,
+        note: draft_content.note,
+        paper: draft_content.paper,
         at_issue: None,
         missing_glyphs: None,
     })

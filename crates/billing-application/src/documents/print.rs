@@ -61,8 +61,8 @@ pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<W
             }
         });
     }
-    let said = unissued_content(cx.tx, cx.organization, &mut books, &document, cx.now)?;
-    let printout = Printout::of_draft(document.head.clone(), said);
+    let draft_content = unissued_content(cx.tx, cx.organization, &mut books, &document, cx.now)?;
+    let printout = Printout::of_draft(document.head.clone(), draft_content);
     to_print(cx, &mut books, &document, printout)
 }
 
@@ -87,7 +87,7 @@ fn to_print(
 
 /// Returns a printout with the image of its logo. A document has only the hash.
 fn with_logo(cx: &mut Cx<'_>, mut printout: Printout) -> UseCaseResult<Printout> {
-    if let Some(logo) = printout.said.paper.as_mut().and_then(|paper| paper.logo.as_mut()) {
+    if let Some(logo) = printout.draft_content.paper.as_mut().and_then(|paper| paper.logo.as_mut()) {
         let found = cx.tx.logo_with_image(cx.organization, logo)?;
         *logo = found.ok_or(UseCaseError::InvariantViolation("a document with a logo that isn't stored"))?;
     }

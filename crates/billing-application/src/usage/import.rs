@@ -675,11 +675,11 @@ fn copies(
     organization: OrganizationId,
     events: &[FileEvent],
 ) -> UseCaseResult<BTreeSet<EventRef>> {
-    let said: BTreeSet<EventRef> = events.iter().filter_map(event_ref_of).collect();
-    if said.is_empty() {
-        return Ok(said);
+    let named: BTreeSet<EventRef> = events.iter().filter_map(event_ref_of).collect();
+    if named.is_empty() {
+        return Ok(named);
     }
-    transactions.read(|tx| Ok(tx.known_events(organization, &Vec::from_iter(said.clone()))?))
+    transactions.read(|tx| Ok(tx.known_events(organization, &Vec::from_iter(named.clone()))?))
 }
 
 fn event_ref_of(event: &FileEvent) -> Option<EventRef> {

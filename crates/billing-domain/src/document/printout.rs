@@ -13,7 +13,7 @@ pub struct Printout {
     /// The dates of an issued document; `None` prints the document as a draft.
     pub issued: Option<PrintedDates>,
     /// The content.
-    pub said: DraftContent,
+    pub draft_content: DraftContent,
     /// The amounts applied at the issue; `None` for a draft and for documents of formats 1 and 2.
     pub at_issue: Option<AtIssue>,
     /// The e-invoice in CII to attach to the file, for the profile FACTUR_X.
@@ -36,7 +36,7 @@ impl Printout {
         let IssuedDocument { issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } =
             document.lifecycle.issued()?;
         let due_date = (document.head.kind != DocumentKind::Credit).then_some(*due_date);
-        let said = DraftContent {
+        let draft_content = DraftContent {
             parties: parties.clone(),
             po_number: po_number.clone(),
             note: note.clone(),
@@ -44,11 +44,11 @@ impl Printout {
             paper: paper.clone(),
         };
         let issued = Some(PrintedDates { issue_date: *issue_date, due_date });
-        Some(Self { head: document.head.clone(), issued, said, at_issue: at_issue.clone(), e_invoice: None })
+        Some(Self { head: document.head.clone(), issued, draft_content, at_issue: at_issue.clone(), e_invoice: None })
     }
 
     /// Creates the printout of a draft or a discarded draft.
-    pub const fn of_draft(head: DocumentHead, said: DraftContent) -> Self {
-        Self { head, issued: None, said, at_issue: None, e_invoice: None }
+    pub const fn of_draft(head: DocumentHead, draft_content: DraftContent) -> Self {
+        Self { head, issued: None, draft_content, at_issue: None, e_invoice: None }
     }
 }

@@ -54,12 +54,12 @@ impl Folder {
         assert!(environment.status.success(), "{}", String::from_utf8_lossy(&environment.stderr));
         let python = Path::new(String::from_utf8_lossy(&environment.stdout).trim_end()).join("bin/python");
         let checked = Command::new(python).arg(format!("{ROOT}/tests/einvoice/check.py")).arg(&self.0).output().expect("python");
-        let (said, errors) = (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
-        assert!(checked.status.success(), "{said}{errors}");
-        let failed = said.lines().filter_map(|line| line.split_once('\t'));
+        let (stated, errors) = (String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
+        assert!(checked.status.success(), "{stated}{errors}");
+        let failed = stated.lines().filter_map(|line| line.split_once('\t'));
         let failed = failed.map(|(name, rules)| (name.to_owned(), rules.to_owned())).collect();
-        let number = said.lines().last().and_then(|line| line.strip_prefix("checked ")?.parse().ok());
-        (failed, number.unwrap_or_else(|| panic!("no number of checked files: {said}{errors}")))
+        let number = stated.lines().last().and_then(|line| line.strip_prefix("checked ")?.parse().ok());
+        (failed, number.unwrap_or_else(|| panic!("no number of checked files: {stated}{errors}")))
     }
 }
 

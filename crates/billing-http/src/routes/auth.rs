@@ -42,8 +42,8 @@ pub(crate) async fn carry_out(request: &HttpRequest, session: &Session, log_in: 
         LogIn::ApiKey { api_key, password } => log_in_key(&state, attempt, api_key, password, by).await,
         LogIn::Administrator { email, password, new_password, code } => {
             let (address, user_agent) = (attempt.address(), user_agent(request));
-            let said = OwnedLogIn { email, password, new_password, code, address, user_agent, request_id: by };
-            log_in_administrator(&state, session, attempt, said).await
+            let stated = OwnedLogIn { email, password, new_password, code, address, user_agent, request_id: by };
+            log_in_administrator(&state, session, attempt, stated).await
         }
     };
     match &answered {
@@ -123,8 +123,8 @@ fn counted_as(log_in: &LogIn) -> String {
 const MAX_USER_AGENT_CHARS: usize = 200;
 
 fn user_agent(request: &HttpRequest) -> Option<OneLine> {
-    let said = request.headers().get(USER_AGENT)?.to_str().ok()?;
-    OneLine::parse(&said.chars().take(MAX_USER_AGENT_CHARS).collect::<String>()).ok()
+    let stated = request.headers().get(USER_AGENT)?.to_str().ok()?;
+    OneLine::parse(&stated.chars().take(MAX_USER_AGENT_CHARS).collect::<String>()).ok()
 }
 
 /// The credentials of an administrator, owned so that another thread can use them.
@@ -145,17 +145,17 @@ async fn log_in_key(state: &HttpState, attempt: Attempt, api_key: String, passwo
     Ok(HttpResponse::Ok().json(token))
 }
 
-async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Attempt, said: OwnedLogIn) -> Reply {
+async fn log_in_administrator(state: &HttpState, session: &Session, attempt: Attempt, stated: OwnedLogIn) -> Reply {
     let turn = state.log_ins().permit_hash(attempt).await?;
     let checked = blocking(state.services(), move |services| {
         let log_in = AdministratorLogIn {
-            email: &said.email,
-            password: &said.password,
-            new_password: said.new_password.as_deref(),
-            code: said.code.as_deref(),
-            address: Some(said.address),
-            user_agent: said.user_agent.as_ref(),
-            request_id: said.request_id.as_ref(),
+            email: &stated.email,
+            password: &stated.password,
+            new_password: stated.new_password.as_deref(),
+            code: stated.code.as_deref(),
+            address: Some(stated.address),
+            user_agent: stated.user_agent.as_ref(),
+            request_id: stated.request_id.as_ref(),
         };
         let checked = access::log_in_administrator(services, log_in);
         // The hashing thread releases the permit, because the request may have been abandoned.

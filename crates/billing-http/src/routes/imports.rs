@@ -42,7 +42,7 @@ pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
     let until = if is_keyed { None } else { deadline.checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
         check(&file, &asked)?;
-        let content = is_keyed.then(|| hash(Some(&said(&asked, &file))));
+        let content = is_keyed.then(|| hash(Some(&stated(&asked, &file))));
         Ok::<_, Problem>((file, asked, content))
     });
     let (file, asked, content) = read.await.map_err(|_| Problem::internal())??;
@@ -104,7 +104,7 @@ fn answer(result: &ImportResultJson) -> StoredResponse {
 }
 
 /// Returns the request's content for the idempotency fingerprint. JSON is compared by value.
-fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
+fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
     let value = |bytes: &[u8]| billing_json::read(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into());
     let whole = match file.kind {
         FileKind::Csv => String::from_utf8_lossy(&file.bytes).into(),
@@ -112,7 +112,7 @@ fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
         FileKind::Json => value(&file.bytes),
     };
     let ReadOptions { format_name, name, delimiter, columns } = &asked.reading;
-    let mut said = json!({
+    let mut stated = json!({
         "file": whole,
         "type": file.media_type,
         "name": name.as_ref().map(FileName::as_str),
@@ -122,12 +122,12 @@ fn said(asked: &ImportOptions, file: &UploadedFile) -> Value {
     });
     // Defaults are omitted, so that the fingerprints of requests stored before these options were added stay the same.
     if !columns.is_empty() {
-        said["columns"] = columns.as_json();
+        stated["columns"] = columns.as_json();
     }
     if asked.from_line > 1 {
-        said["from_line"] = asked.from_line.into();
+        stated["from_line"] = asked.from_line.into();
     }
-    said
+    stated
 }
 
 /// Reads the file to its end before any event is stored.

@@ -159,9 +159,9 @@ impl Transaction<'_> {
             let mut find = |what: String| broken.push(format!("{number}: {what}"));
             seal.check_link(chain, &mut find);
             match Row::new("issued_documents", id).json::<Frozen>("content", &seal.content) {
-                Ok(said) => {
+                Ok(stated) => {
                     let kept = SealedColumns { series, lines: lines.remove(&id).unwrap_or_default(), repeated };
-                    let different = kept.differs_from(&seal, document, &said)?;
+                    let different = kept.differs_from(&seal, document, &stated)?;
                     if !different.is_empty() {
                         find(format!("{} differ from what was issued", different.join(", ")));
                     }
@@ -198,14 +198,14 @@ struct SealedColumns<'a> {
 
 impl SealedColumns<'_> {
     /// Returns the fields that differ from the content.
-    fn differs_from(self, seal: &SealRow, document: WithParts, said: &Frozen) -> StoreResult<Vec<String>> {
-        let row = Row::new("documents", said.document.document_ref);
+    fn differs_from(self, seal: &SealRow, document: WithParts, stated: &Frozen) -> StoreResult<Vec<String>> {
+        let row = Row::new("documents", stated.document.document_ref);
         let (issue_date, due_date, total, converted_tax) = self.repeated;
         let converted_tax =
             converted_tax.as_ref().map(|text| row.json::<StoredConvertedTax>("converted_tax", text)).transpose()?;
-        let issued = &said.issued;
+        let issued = &stated.issued;
         let of_series =
-            said.document.entity_ref.as_str() == self.series.entity_ref && said.document.kind.to_text() == self.series.kind;
+            stated.document.entity_ref.as_str() == self.series.entity_ref && stated.document.kind.to_text() == self.series.kind;
         let repeated = [
             ("state", !document.is_draft()),
             ("series", of_series),
@@ -218,13 +218,13 @@ impl SealedColumns<'_> {
         let mut different: Vec<String> =
             repeated.into_iter().filter(|(_, same)| !same).map(|(what, _)| what.to_owned()).collect();
         match document.head() {
-            Ok(head) => different.extend(differing(&head, &said.document).map(str::to_owned)),
+            Ok(head) => different.extend(differing(&head, &stated.document).map(str::to_owned)),
             Err(error) => different.push(why(error)?),
         }
         if !self.lines.iter().all(LineRow::is_frozen) {
             different.push("frozen lines".to_owned());
         }
-        let currency = said.document.currency;
+        let currency = stated.document.currency;
         let lines = self.lines.into_iter().map(|line| Ok(line.read(currency)?.1)).collect::<StoreResult<Vec<LedgerLine>>>();
         match lines {
             Ok(lines) if lines == issued.content.ledger_lines() => {}
@@ -244,7 +244,7 @@ fn why(error: StoreError) -> StoreResult<String> {
 }
 
 /// Returns the fields in which two heads differ.
-fn differing(kept: &DocumentHead, said: &DocumentHead) -> impl Iterator<Item = &'static str> {
+fn differing(kept: &DocumentHead, stated: &DocumentHead) -> impl Iterator<Item = &'static str> {
     // The pattern names every field, so that a new field fails to compile.
     let DocumentHead {
         document_ref,
@@ -264,7 +264,7 @@ fn differing(kept: &DocumentHead, said: &DocumentHead) -> impl Iterator<Item = &
         parent,
         replaces,
         created_at,
-    } = said;
+    } = stated;
     let same = [
         ("reference", kept.document_ref == *document_ref),
         ("number", kept.number == *number),

@@ -139,13 +139,13 @@ fn what_needs_a_lock_is_refused_without_it(test: &TestDatabase) {
     let (head, key) = (w.head(1), w.contract.key(w.organization));
     let draft = w.open(test, 2);
     let sum = FamilySum { family: draft.document_ref, key: SumKey::Tax(fixtures::taxed("7")), sum: BaseAndAmount::default() };
-    let said = fixtures::draft_content(&draft, &w.contract, &w.customer, &w.entity, fixtures::cents(1));
+    let stated = fixtures::draft_content(&draft, &w.contract, &w.customer, &w.entity, fixtures::cents(1));
     let next = Contract { version: 2, ..w.contract.clone() };
     let at = fixtures::at("2026-02-01T00:00:00Z");
     let entries: [Step<'_>; 6] = [
         &|tx| tx.open_document(w.organization, &head, head.document_ref),
         &|tx| tx.update_draft(w.organization, &draft, at).map(drop),
-        &|tx| tx.void_draft(draft.key(w.organization), &said, at).map(drop),
+        &|tx| tx.void_draft(draft.key(w.organization), &stated, at).map(drop),
         &|tx| tx.add_family_sums(w.organization, w.customer.id, std::slice::from_ref(&sum)),
         &|tx| tx.take_numbers_in_contract(key, 1).map(drop),
         &|tx| tx.append_contract_version(w.organization, &next, at, Actor::Service),

@@ -323,17 +323,17 @@ pub fn sums_of_a_family_that_is_not_there_are_corrupt(store: &dyn Store) {
 pub fn a_draft_put_out_of_force_keeps_what_it_said(store: &dyn Store) {
     let w = two_products(store, &world(store));
     let head = w.open(store, w.head(1));
-    let mut said = w.said(&head);
-    said.content = full_content(&w, head.period);
-    said.po_number = Some(fixtures::line("PO 1"));
-    said.note = Some(fixtures::prose("One\nTwo"));
-    said.parties.customer_legal_name = Some(fixtures::line("Acme Ltd"));
+    let mut draft_content = w.draft_content(&head);
+    draft_content.content = full_content(&w, head.period);
+    draft_content.po_number = Some(fixtures::line("PO 1"));
+    draft_content.note = Some(fixtures::prose("One\nTwo"));
+    draft_content.parties.customer_legal_name = Some(fixtures::line("Acme Ltd"));
     assert!(write(store, |tx| {
         w.hold(tx)?;
-        tx.void_draft(head.key(w.org), &said, later(1))
+        tx.void_draft(head.key(w.org), &draft_content, later(1))
     }));
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-    let expected = Lifecycle::Discarded(Some(Box::new(said)));
+    let expected = Lifecycle::Discarded(Some(Box::new(draft_content)));
     assert_eq!(format!("{:?}", stored.lifecycle), format!("{expected:?}"));
     assert_eq!((stored.lifecycle, stored.head), (expected, head));
 }

@@ -411,12 +411,12 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     write(store, |tx| updated(tx.update_customer(w.org, &renamed)));
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
     assert_eq!(stored.head, head);
-    let Lifecycle::Issued(said) = stored.lifecycle else { panic!("not issued: {:?}", stored.lifecycle) };
-    assert_eq!(format!("{said:?}"), format!("{:?}", Box::new(full.clone())));
-    assert_eq!(*said, full);
+    let Lifecycle::Issued(draft_content) = stored.lifecycle else { panic!("not issued: {:?}", stored.lifecycle) };
+    assert_eq!(format!("{draft_content:?}"), format!("{:?}", Box::new(full.clone())));
+    assert_eq!(*draft_content, full);
     let discarded = write(store, |tx| {
         w.hold(tx)?;
-        tx.void_draft(head.key(w.org), &w.said(&head), later(1))
+        tx.void_draft(head.key(w.org), &w.draft_content(&head), later(1))
     });
     assert!(!discarded, "it is a draft no more");
 }
@@ -427,13 +427,13 @@ pub fn a_draft_is_voided_once_and_never_issued_then(store: &dyn Store) {
     w.void(store, &head);
     write(store, |tx| {
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
-        assert!(!tx.void_draft(head.key(w.org), &w.said(&head), later(1))?);
+        assert!(!tx.void_draft(head.key(w.org), &w.draft_content(&head), later(1))?);
         assert!(!tx.issue_document(head.key(w.org), &w.frozen(&head, cents(1)))?);
         let unknown = w.head(2);
-        assert!(!tx.void_draft(unknown.key(w.org), &w.said(&unknown), later(1))?);
+        assert!(!tx.void_draft(unknown.key(w.org), &w.draft_content(&unknown), later(1))?);
         assert!(!tx.issue_document(unknown.key(w.org), &w.frozen(&unknown, cents(1)))?);
         Ok(())
     });
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-    assert_eq!((stored.head, stored.lifecycle), (head.clone(), Lifecycle::Discarded(Some(Box::new(w.said(&head))))));
+    assert_eq!((stored.head, stored.lifecycle), (head.clone(), Lifecycle::Discarded(Some(Box::new(w.draft_content(&head))))));
 }

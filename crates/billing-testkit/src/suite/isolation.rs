@@ -178,7 +178,7 @@ pub fn another_organization_sees_no_documents(store: &dyn Store) {
         assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
         assert_eq!(tx.book_documents_by_refs(stranger, &[w.customer.id], &[head.document_ref])?, []);
         assert!(!tx.issue_document(head.key(stranger), &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(head.key(stranger), &w.said(&head), later(1))?);
+        assert!(!tx.void_draft(head.key(stranger), &w.draft_content(&head), later(1))?);
         Ok(())
     });
     let drafts = read(store, |tx| tx.book_rows(w.contract.key(w.org))).documents;
@@ -375,7 +375,7 @@ pub fn another_customer_reaches_neither_contract_nor_document(store: &dyn Store)
         assert_eq!(tx.documents_in_places(&[(contract, january())])?, []);
         assert_eq!(tx.book_rows(contract)?, BookRows::default());
         assert!(!tx.issue_document(document, &w.frozen(&head, cents(1)))?);
-        assert!(!tx.void_draft(document, &w.said(&head), later(1))?);
+        assert!(!tx.void_draft(document, &w.draft_content(&head), later(1))?);
         Ok(())
     });
     let due = read(store, |tx| tx.contracts_due(Some(w.org), later(2), None, 10));

@@ -744,7 +744,7 @@ impl World {
     }
 
     /// Creates the content of a draft with one line.
-    fn said(&self, head: &DocumentHead) -> DraftContent {
+    fn draft_content(&self, head: &DocumentHead) -> DraftContent {
         fixtures::draft_content(head, &self.contract, &self.customer, &self.entity, fixtures::cents(1))
     }
 
@@ -768,7 +768,7 @@ impl World {
     fn void(&self, store: &dyn Store, head: &DocumentHead) {
         assert!(write(store, |tx| {
             tx.lock_contract(head.contract_key(self.org), Lock::Exclusive)?;
-            tx.void_draft(head.key(self.org), &self.said(head), later(60))
+            tx.void_draft(head.key(self.org), &self.draft_content(head), later(60))
         }));
     }
 }

@@ -106,7 +106,7 @@ pub fn a_rolled_back_update_and_delete_leave_everything(store: &dyn Store) {
         tx.set_default_entity(w.org, &w.entity.entity_ref, later(1))?;
         tx.lock_contract(w.contract.key(w.org), Lock::Exclusive)?;
         tx.set_next_due(w.contract.key(w.org), Some(later(0)))?;
-        assert!(tx.void_draft(head.key(w.org), &w.said(&head), later(1))?);
+        assert!(tx.void_draft(head.key(w.org), &w.draft_content(&head), later(1))?);
         Ok(())
     });
     read(store, |tx| {

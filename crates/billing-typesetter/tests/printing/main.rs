@@ -129,11 +129,11 @@ fn the_same_document_is_the_same_file() {
     assert_eq!(printer.print(&invoice).expect("a file").bytes, file);
     assert_eq!(print(&invoice), file, "from another printer");
 
-    let said = String::from_utf8_lossy(&file);
+    let draft_content = String::from_utf8_lossy(&file);
     for mark in ["<pdfaid:part>3", "<pdfaid:conformance>B", "<pdfuaid:part>1", "<xmp:CreateDate>2026-02-01T00:00:00+00:00"] {
-        assert!(said.contains(mark), "{mark}");
+        assert!(draft_content.contains(mark), "{mark}");
     }
-    assert!(!said.contains("Typst"), "the file does not name its tool");
+    assert!(!draft_content.contains("Typst"), "the file does not name its tool");
 }
 
 #[test]
@@ -167,10 +167,10 @@ fn every_language_and_both_papers_are_drawn() {
     system_font("NotoSansCJK-Regular.ttc");
     for (language, size, title, issued, usage, due) in rows {
         let mut printout = invoice();
-        let paper = printout.said.paper.as_mut().expect("legal particulars");
+        let paper = printout.draft_content.paper.as_mut().expect("legal particulars");
         (paper.language, paper.size) = (language, size);
         // An amount above 1,000. Some languages group digits only from 10,000 on.
-        let content = &mut printout.said.content;
+        let content = &mut printout.draft_content.content;
         content.total = content.total.checked_add(eur(100_000)).expect("a small amount");
         let text = text(&format!("language-{language:?}"), &printout);
         assert_eq!(text[0], format!("Northwind Cloud {title}"));
@@ -212,7 +212,7 @@ fn every_way_to_tax_is_stated() {
     assert_says(&text("taxes", &several), &wanted);
 
     let mut french = printout(DocumentKind::Invoice, vec![("Services", "0", "0", reverse, lines(4_000))]);
-    french.said.paper.as_mut().expect("legal particulars").language = Language::Fr;
+    french.draft_content.paper.as_mut().expect("legal particulars").language = Language::Fr;
     assert_says(&text("reverse-charge", &french), &["VAT 0 % sur 40,00 0,00 EUR", "Net à payer 40,00 EUR", "Autoliquidation"]);
 
     // Items outside the scope of tax and items without a stated tax show no tax.
@@ -233,7 +233,7 @@ fn every_way_to_tax_is_stated() {
 #[test]
 fn what_corrects_several_children_names_the_first_and_the_last() {
     let mut credit = printout(DocumentKind::Credit, vec![("API", "0", "19", NONE, vec![fixed("Fee", eur(100))])]);
-    let paper = credit.said.paper.as_mut().expect("legal particulars");
+    let paper = credit.draft_content.paper.as_mut().expect("legal particulars");
     let first = paper.corrects.clone().expect("a corrected document");
     let number = DocumentNumber { sequence: 1050, ..first.number };
     paper.corrects_last = Some(CorrectedDocument { number, issue_date: date("2026-02-03") });
@@ -247,8 +247,8 @@ fn what_corrects_several_children_names_the_first_and_the_last() {
 fn tax_is_stated_in_the_sellers_own_currency_too() {
     let mut printout = invoice();
     let rate = ExchangeRate { from: currency("EUR"), to: currency("PLN"), date: date("2026-01-29"), rate: price("4.2575") };
-    let taxes: Vec<_> = printout.said.content.taxes.iter().map(|tax| tax.amount).collect();
-    let paper = printout.said.paper.as_mut().expect("legal particulars");
+    let taxes: Vec<_> = printout.draft_content.content.taxes.iter().map(|tax| tax.amount).collect();
+    let paper = printout.draft_content.paper.as_mut().expect("legal particulars");
     paper.tax_in_currency = TaxInCurrency::of(taxes, rate).ok();
     let wanted = ["VAT 19% on 98.10 18.64 EUR", "VAT in PLN (1 EUR = 4.2575 PLN, 29 Jan 2026) 79.36 PLN", "Total 116.74 EUR"];
     assert_says(&text("currency", &printout), &wanted);
@@ -325,7 +325,7 @@ fn credits_and_debits_name_what_they_put_right() {
 fn a_draft_says_that_it_is_one() {
     let mut draft = invoice();
     draft.issued = None;
-    draft.said.paper.as_mut().expect("legal particulars").language = Language::De;
+    draft.draft_content.paper.as_mut().expect("legal particulars").language = Language::De;
     let file = print(&draft);
     let text = read("draft", &file);
     assert!(!text.concat().contains("Ausstellungsdatum") && !text.concat().contains("Fällig"), "{text:#?}");
@@ -339,7 +339,7 @@ fn a_draft_says_that_it_is_one() {
 #[test]
 fn documents_from_before_papers_are_drawn() {
     let mut old = invoice();
-    old.said.paper = None;
+    old.draft_content.paper = None;
     let text = text("format-1", &old);
     assert_says(&text, &["Acme SAS Northwind Cloud GmbH", "MAIN-INV-1042 1 Feb 2026 3 Mar 2026", "VAT 19% on 98.10 18.64 EUR"]);
     assert!(!text.iter().any(|line| line.contains("IBAN") || line.contains("Bremen")), "{text:#?}");
@@ -369,7 +369,7 @@ fn more_than_five_hundred_lines_are_one_per_product() {
 fn what_no_font_has_is_a_box_and_is_named() {
     let named = |name: &str| {
         let mut printout = invoice();
-        printout.said.parties.customer_legal_name = Some(line(name));
+        printout.draft_content.parties.customer_legal_name = Some(line(name));
         printout
     };
     let hebrew = named("Acme שלום בע״מ");
@@ -401,12 +401,12 @@ fn every_character_of_the_built_in_fonts_is_drawn() {
     let mut printout = invoice();
     // Latin, Greek and Cyrillic letters, combining marks, and the invisible characters that names may have.
     let written = "Łódź Ærøskøbing Ελλάδα Україна Đặng a\u{301}\u{327} ½ № € ₴ ₿ “x” ‑ fi x\u{ad}y x\u{200d}y x\u{200e}y\u{3000}z y\u{61c}y y\u{e0100}y";
-    printout.said.parties.customer_legal_name = Some(line(written));
-    printout.said.note = Some(prose("one\n\n\ttwo \n  three"));
+    printout.draft_content.parties.customer_legal_name = Some(line(written));
+    printout.draft_content.note = Some(prose("one\n\n\ttwo \n  three"));
     let text = text("characters", &printout);
-    let said = text.concat();
+    let draft_content = text.concat();
     for word in ["Łódź", "Ærøskøbing", "Ελλάδα", "Україна", "Đặng", "№", "₿"] {
-        assert!(said.contains(word), "{word}: {text:#?}");
+        assert!(draft_content.contains(word), "{word}: {text:#?}");
     }
     assert_says(&text, &["one", "two", "three"]);
 }
@@ -415,9 +415,9 @@ fn every_character_of_the_built_in_fonts_is_drawn() {
 fn texts_are_data_and_never_source() {
     let mut printout = invoice();
     let source = "#panic(1) *b* _e_ $x^2$ = h @ref <label> `raw` \\ // c [y] #include \"invoice-2.typ\" -- ~ '\"";
-    printout.said.parties.entity_name = line(source);
-    printout.said.parties.customer_legal_name = Some(line(source));
-    printout.said.note = Some(prose(source));
+    printout.draft_content.parties.entity_name = line(source);
+    printout.draft_content.parties.customer_legal_name = Some(line(source));
+    printout.draft_content.note = Some(prose(source));
     let text = text("source", &printout);
     assert!(text.iter().any(|line| line == source), "a line of the note fits the text: {text:#?}");
     assert_eq!(text.concat().matches("#panic(1) *b* _e_ $x^2$ = h @ref").count(), 3, "{text:#?}");
@@ -427,12 +427,12 @@ fn texts_are_data_and_never_source() {
 fn long_names_stay_within_their_places() {
     let mut printout = invoice();
     let long = "x".repeat(4096);
-    printout.said.parties.entity_name = line(&long);
-    printout.said.parties.entity_legal_name = Some(line(&long));
-    printout.said.parties.customer_legal_name = Some(line(&long));
-    printout.said.po_number = Some(line(&long));
-    printout.said.note = Some(prose(&long));
-    let product = &mut printout.said.content.products[0];
+    printout.draft_content.parties.entity_name = line(&long);
+    printout.draft_content.parties.entity_legal_name = Some(line(&long));
+    printout.draft_content.parties.customer_legal_name = Some(line(&long));
+    printout.draft_content.po_number = Some(line(&long));
+    printout.draft_content.note = Some(prose(&long));
+    let product = &mut printout.draft_content.content.products[0];
     product.name = line(&long);
     for line in &mut product.lines {
         line.name = fixtures::line(&long);
@@ -561,7 +561,7 @@ fn names_of_other_scripts_are_found_in_the_text() {
     ] {
         system_font(font);
         let mut printout = invoice();
-        printout.said.parties.customer_legal_name = Some(line(name));
+        printout.draft_content.parties.customer_legal_name = Some(line(name));
         let marks = |c: &char| !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         let lines: String = text(script, &printout).join("\n").chars().filter(marks).collect();
         for word in name.split(' ') {
@@ -589,7 +589,7 @@ fn the_seller_has_a_logo_a_color_and_a_footer() {
     let png = Logo { format: LogoFormat::Png, sha256: [0; 32], image: Some(PNG.as_slice().into()) };
     for (name, logo) in [("svg", fixtures::logo()), ("png", png)] {
         let mut printout = invoice();
-        let paper = printout.said.paper.as_mut().expect("legal particulars");
+        let paper = printout.draft_content.paper.as_mut().expect("legal particulars");
         paper.logo = Some(logo);
         paper.accent_color = "#0b5cad".parse().ok();
         paper.footer = "Northwind Cloud GmbH, Bremen\nRegister court Bremen, HRB 12345".parse().ok();
@@ -603,7 +603,7 @@ fn the_seller_has_a_logo_a_color_and_a_footer() {
         assert_eq!(end, [foot, "Northwind Cloud GmbH, Bremen", "Register court Bremen, HRB 12345"]);
     }
     let mut without_image = invoice();
-    let paper = without_image.said.paper.as_mut().expect("legal particulars");
+    let paper = without_image.draft_content.paper.as_mut().expect("legal particulars");
     paper.logo = Some(Logo { image: None, ..fixtures::logo() });
     assert_eq!(print(&without_image), plain, "a logo without its image isn't printed");
 }

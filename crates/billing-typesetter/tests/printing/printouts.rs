@@ -207,7 +207,7 @@ pub(crate) fn printout_between(
     Printout {
         head,
         issued: Some(PrintedDates { issue_date: date("2026-02-01"), due_date }),
-        said: DraftContent {
+        draft_content: DraftContent {
             parties: Parties::of(customer, entity),
             po_number: Some(line("PO-2026-0815")),
             note: Some(prose("Thank you for your business.")),

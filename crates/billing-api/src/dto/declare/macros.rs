@@ -520,7 +520,7 @@ macro_rules! answer {
     };
     ($(#[$($about:tt)*])+ $name:ident of $value:ident: $type:ty {
         $(let $given:pat = $from:expr;)*
-        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident $(as $wire:tt)? : $form:ident $(<$of:ty>)? = $said:expr),* $(,)?
+        $($(#[$($of_field:tt)*])+ $(@$omitted:ident)? $field:ident $(as $wire:tt)? : $form:ident $(<$of:ty>)? = $stated:expr),* $(,)?
     }) => {
         #[derive(Debug, serde::Serialize, utoipa::ToSchema)]
         $(#[$($about)*])+
@@ -537,7 +537,7 @@ macro_rules! answer {
         impl From<&$type> for $name {
             fn from($value: &$type) -> Self {
                 $(let $given = $from;)*
-                Self { $($field: $crate::dto::declare::response_type!($form [$($of)?] $said)),* }
+                Self { $($field: $crate::dto::declare::response_type!($form [$($of)?] $stated)),* }
             }
         }
     };

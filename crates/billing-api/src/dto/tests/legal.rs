@@ -29,19 +29,19 @@ fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
     let edit = |body: &str, customer: &Customer| {
         super::customer_edit(&json(body), &customer.customer_ref, &customer.profile).map(|profile| profile.taxes)
     };
-    let said = |taxes: &DefaultTaxes| -> Vec<(Option<String>, Option<String>)> {
-        let said =
+    let stated = |taxes: &DefaultTaxes| -> Vec<(Option<String>, Option<String>)> {
+        let stated =
             |tax: &DatedTax| (tax.from.map(|day| day.to_string()), tax.stated.rate.map(|rate| rate.as_decimal().to_string()));
-        taxes.as_slice().iter().map(said).collect()
+        taxes.as_slice().iter().map(stated).collect()
     };
     let since = |day: &str, rate: &str| (Some(day.to_owned()), Some(rate.to_owned()));
     // The first default tax has no start date. Later ones start today or on the given date.
     customer.profile.taxes = edit(r#"{"tax":19}"#, &customer).expect("an edit");
     let first = (None, Some("19".to_owned()));
-    assert_eq!(said(&customer.profile.taxes), std::slice::from_ref(&first));
-    assert_eq!(said(&edit(r#"{"tax":16}"#, &customer).expect("an edit")), [first.clone(), since(TODAY, "16")]);
+    assert_eq!(stated(&customer.profile.taxes), std::slice::from_ref(&first));
+    assert_eq!(stated(&edit(r#"{"tax":16}"#, &customer).expect("an edit")), [first.clone(), since(TODAY, "16")]);
     customer.profile.taxes = edit(r#"{"tax":16,"tax_from":"2026-07-01"}"#, &customer).expect("an edit");
-    assert_eq!(said(&customer.profile.taxes), [first.clone(), since("2026-07-01", "16")]);
+    assert_eq!(stated(&customer.profile.taxes), [first.clone(), since("2026-07-01", "16")]);
     // A response has today's default tax. Posting it back retains planned ones.
     let shown = posted_back(&CustomerJson::from(&shown_customer(&customer)));
     assert_eq!((&shown["tax"], &shown["tax_category"]), (&json("19"), &json("null")));
@@ -56,11 +56,11 @@ fn a_default_tax_holds_from_a_day_and_what_is_posted_back_changes_none() {
     assert_eq!(kept.taxes, customer.profile.taxes);
     // An earlier date replaces planned default taxes. Omitted fields retain the values of that date.
     assert_eq!(
-        said(&edit(r#"{"tax":7,"tax_from":"2026-05-01"}"#, &customer).expect("an edit")),
+        stated(&edit(r#"{"tax":7,"tax_from":"2026-05-01"}"#, &customer).expect("an edit")),
         [first, since("2026-05-01", "7")]
     );
     let later = edit(r#"{"tax":0,"tax_category":"Z","tax_from":"2026-08-01"}"#, &customer).expect("an edit");
-    assert_eq!(said(&later).last(), Some(&since("2026-08-01", "0")));
+    assert_eq!(stated(&later).last(), Some(&since("2026-08-01", "0")));
     let rows: &[(&str, &[&str])] = &[
         (r#"{"tax_from":"2026-08-01"}"#, &["/tax_from not_allowed"]),
         (r#"{"tax_category":"Z","tax_from":"2026-08-01"}"#, &["/tax_category tax_category_rate"]),

@@ -172,7 +172,7 @@ struct DocumentSnapshot {
     replaces: Option<usize>,
     family: usize,
     settlement: Settlement,
-    said: Option<DocumentContent>,
+    stated: Option<DocumentContent>,
     lines: Vec<LedgerLine>,
 }
 
@@ -531,7 +531,7 @@ impl UseCases {
                     replaces: head.replaces.map(|replaced| places[&replaced]),
                     family: places[&document.family],
                     settlement: document.settlement,
-                    said: document.lifecycle.issued().map(|issued| unnamed(&issued.content)),
+                    stated: document.lifecycle.issued().map(|issued| unnamed(&issued.content)),
                     lines: Vec::new(),
                 }
             })
@@ -549,7 +549,7 @@ impl UseCases {
                 replaces: document.head.replaces.map(place),
                 family: place(document.family),
                 settlement: document.settlement,
-                said: world.frozen.get(&document.head.document_ref).map(unnamed),
+                stated: world.frozen.get(&document.head.document_ref).map(unnamed),
                 lines: Vec::new(),
             });
         }

@@ -281,9 +281,9 @@ fn a_refused_event_is_refused_alone() {
         let nowhere = calls("2025-01-10T00:00:00Z", "1");
         [calls(DAY, "10"), late, nowhere, calls(DAY, "10")].map(|event| office.submit(event))
     });
-    let said = words(&told);
-    assert_eq!((said[0].as_str(), said[3].as_str()), ("UB-INV-1", "UB-INV-1"));
-    assert!(said[1].contains("timestamp") && said[2].contains("contract"), "{said:?}");
+    let stated = words(&told);
+    assert_eq!((stated[0].as_str(), stated[3].as_str()), ("UB-INV-1", "UB-INV-1"));
+    assert!(stated[1].contains("timestamp") && stated[2].contains("contract"), "{stated:?}");
     assert!(office.books.documents().contains("22"), "{}", office.books.documents());
 }
 
@@ -343,10 +343,10 @@ fn events_due_upon_usage_have_a_document_each() {
     office.store.close();
     let told: Vec<_> = (0..3).map(|_| office.submit(calls(DAY, "10"))).collect();
     office.store.open();
-    let mut said = words(&told);
-    said.sort();
-    said.dedup();
-    assert_eq!(said.len(), 3, "{said:?}");
+    let mut stated = words(&told);
+    stated.sort();
+    stated.dedup();
+    assert_eq!(stated.len(), 3, "{stated:?}");
 }
 
 #[test]
@@ -391,9 +391,9 @@ fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
         office.store.fail(3);
         told
     });
-    let said = words(&told);
-    let (refused, taken): (Vec<_>, Vec<_>) = said.iter().partition(|said| said.contains("a row that can't be"));
-    assert_eq!((refused.len(), taken.len()), (1, 3), "{said:?}");
+    let stated = words(&told);
+    let (refused, taken): (Vec<_>, Vec<_>) = stated.iter().partition(|stated| stated.contains("a row that can't be"));
+    assert_eq!((refused.len(), taken.len()), (1, 3), "{stated:?}");
 }
 
 #[test]
@@ -470,9 +470,9 @@ fn changes_of_one_event_follow_each_other_in_the_order_they_came() {
         [to("1000"), to("2"), EventChange::Delete, to("5"), EventChange::Delete]
             .map(|change| office.change(events[0], change, None))
     });
-    let said = told.each_ref().map(changed);
-    assert_eq!(said[..3], ["UB-INV-1", "UB-INV-1", "-"]);
-    assert!(said[3..].iter().all(|said| said.contains("the usage event does not exist")), "{said:?}");
+    let stated = told.each_ref().map(changed);
+    assert_eq!(stated[..3], ["UB-INV-1", "UB-INV-1", "-"]);
+    assert!(stated[3..].iter().all(|stated| stated.contains("the usage event does not exist")), "{stated:?}");
     assert!(office.books.documents().contains("calls × 2:"), "{}", office.books.documents());
 }
 
@@ -490,9 +490,12 @@ fn a_refused_change_is_refused_alone() {
             office.change(events[2], to("31"), None),
         ]
     });
-    let said: Vec<String> = told.iter().map(changed).collect();
-    assert_eq!((said[0].as_str(), said[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
-    assert!(said[1].contains("does not exist") && said[2].contains("contract") && said[3].contains("timestamp"), "{said:?}");
+    let stated: Vec<String> = told.iter().map(changed).collect();
+    assert_eq!((stated[0].as_str(), stated[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{stated:?}");
+    assert!(
+        stated[1].contains("does not exist") && stated[2].contains("contract") && stated[3].contains("timestamp"),
+        "{stated:?}"
+    );
     // 1 and 1 from before, then 11, 20 and 31.
     assert!(office.books.documents().contains("calls × 64"), "{}", office.books.documents());
 }
@@ -535,9 +538,9 @@ fn a_change_under_a_key_is_carried_out_once() {
     };
     // Of duplicates that wait together, one is executed. The other must be sent again.
     let told = office.together(|| [change("11", 1), change("11", 1)]);
-    let mut said = told.each_ref().map(changed);
-    said.sort();
-    assert!(said[0] == "UB-INV-1" && said[1].contains("still in progress"), "{said:?}");
+    let mut stated = told.each_ref().map(changed);
+    stated.sort();
+    assert!(stated[0] == "UB-INV-1" && stated[1].contains("still in progress"), "{stated:?}");
     assert_eq!(changed(&office.change(events[0], to("12"), None)), "UB-INV-1");
     assert_eq!(changed(&change("11", 1)), "again 11");
     assert!(changed(&change("13", 2)).contains("used for another request"));
@@ -705,9 +708,9 @@ fn an_event_beyond_the_largest_sum_is_refused_alone_and_leaves_no_total() {
     }
     let before = office.books.documents();
     let told = office.together_quietly(|| ["1", "999999999999999", "1"].map(|quantity| office.submit(calls(DAY, quantity))));
-    let said = words(&told);
-    assert_eq!((said[0].as_str(), said[2].as_str()), ("UB-INV-1", "UB-INV-1"), "{said:?}");
-    assert_ne!(said[1], "UB-INV-1", "the price is beyond the limit of a document");
+    let stated = words(&told);
+    assert_eq!((stated[0].as_str(), stated[2].as_str()), ("UB-INV-1", "UB-INV-1"), "{stated:?}");
+    assert_ne!(stated[1], "UB-INV-1", "the price is beyond the limit of a document");
     assert_ne!(office.books.documents(), before);
     assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
     assert!(

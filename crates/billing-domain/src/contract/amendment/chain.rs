@@ -34,19 +34,19 @@ impl VersionBuilder {
         let Some(product) = self.contract.products.iter_mut().find(|product| product.no == next.no) else { return };
         let (was, is) = (present(product), as_of(next, u32::MAX));
         let same = was.segments.iter().zip(&is.segments).take_while(|(was, is)| was == is).count();
-        let mut said = is.segments[same..].to_vec();
+        let mut segments = is.segments[same..].to_vec();
         // Repeat the preceding segment in the new version. Otherwise the replaced segment would stay in force until the
         // first new segment.
         if let Some(first) = was.segments.get(same).map(|first| first.in_force_from)
-            && said.first().is_none_or(|next| first < next.in_force_from)
+            && segments.first().is_none_or(|next| first < next.in_force_from)
         {
             let nothing = Segment { version, in_force_from: first, agreed: SegmentTerms::Ended(self.ends) };
-            said.insert(0, same.checked_sub(1).map_or(nothing, |before| was.segments[before].clone()));
+            segments.insert(0, same.checked_sub(1).map_or(nothing, |before| was.segments[before].clone()));
         }
-        if said.is_empty() {
+        if segments.is_empty() {
             return;
         }
-        product.segments.extend(said.into_iter().map(|segment| Segment { version, ..segment }));
+        product.segments.extend(segments.into_iter().map(|segment| Segment { version, ..segment }));
         self.since.insert(next.no, first_change(&was.plan(), &is.plan()).unwrap_or(otherwise));
     }
 

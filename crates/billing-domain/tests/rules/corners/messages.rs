@@ -27,11 +27,11 @@ fn detail(refusal: Refusal) -> String {
 /// Rules 7: the invoice of an event forbids another entity, also while it waits. The message tells which.
 #[test]
 fn a_waiting_invoice_of_an_event_is_said_to_wait() {
-    for (is_complete, said) in [(false, "waits to be issued and bills"), (true, "INV-2 bills")] {
+    for (is_complete, stated) in [(false, "waits to be issued and bills"), (true, "INV-2 bills")] {
         let mut book = with_an_event(is_complete);
         let moved = element("plan", |plan| plan.entity_ref = Patch::Set(entity_ref("other")));
         let refused = book.edit(from("2027-01-01"), vec![moved]).expect_err("the period has a document");
         let refused = detail(refused);
-        assert!(refused.contains(said) && refused.contains("the period from 2027-01-01"), "{refused}");
+        assert!(refused.contains(stated) && refused.contains("the period from 2027-01-01"), "{refused}");
     }
 }

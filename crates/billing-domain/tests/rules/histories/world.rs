@@ -132,7 +132,7 @@ impl World {
             let content = shown.iter().filter_map(|shown| shown.content.as_ref());
             let odd = content.clone().find(|draft| !draft.content.adds_up());
             for draft in &shown {
-                let content = draft.content.as_ref().map(|said| explained(&said.content, draft.document.head.kind));
+                let content = draft.content.as_ref().map(|stated| explained(&stated.content, draft.document.head.kind));
                 content.transpose().map_err(|problem| format!("{what}: {problem}"))?;
             }
             odd.map_or(Ok(()), |odd| Err(format!("{what} shows what doesn't add up: {odd:?}")))
@@ -928,9 +928,9 @@ impl World {
         let (mut issued, mut others) = (BTreeMap::new(), BTreeSet::new());
         for entry in entries {
             match entry {
-                Entry::Issued { document_ref, issued: said, .. } => match shown.get(document_ref) {
-                    Some((family, before)) if lines(before) == lines(&said.content) => {
-                        issued.insert(*document_ref, (*family, before.total, said.content.total));
+                Entry::Issued { document_ref, issued: stated, .. } => match shown.get(document_ref) {
+                    Some((family, before)) if lines(before) == lines(&stated.content) => {
+                        issued.insert(*document_ref, (*family, before.total, stated.content.total));
                     }
                     Some((family, _)) => drop(others.insert(*family)),
                     None => {}
@@ -1075,16 +1075,16 @@ impl World {
         self.run()?;
         self.note("foreseen");
         for shown in &planned {
-            let Some(said) = &shown.content else { return Err("a preview without content".to_owned()) };
+            let Some(stated) = &shown.content else { return Err("a preview without content".to_owned()) };
             // A negative total changes the kind of the document.
-            if said.content.total.minor() < 0 {
+            if stated.content.total.minor() < 0 {
                 if shown.document.head.kind == DocumentKind::Invoice {
-                    return Err(format!("a preview shows an invoice of {}", said.content.total));
+                    return Err(format!("a preview shows an invoice of {}", stated.content.total));
                 }
                 continue;
             }
             let says_nothing =
-                said.content.products.iter().flat_map(|product| &product.lines).all(|line| line.amount.minor() == 0);
+                stated.content.products.iter().flat_map(|product| &product.lines).all(|line| line.amount.minor() == 0);
             let issued = self.book.documents().find(|document| {
                 !document.status.is_void()
                     && document.head.period == shown.document.head.period
@@ -1114,15 +1114,15 @@ impl World {
                 lines.sort();
                 lines
             };
-            if lines(is) != lines(&said.content) {
-                return Err(format!("a preview shows {:?}, and {:?} is issued", lines(&said.content), lines(is)));
+            if lines(is) != lines(&stated.content) {
+                return Err(format!("a preview shows {:?}, and {:?} is issued", lines(&stated.content), lines(is)));
             }
             let alone = self.book.documents().filter(|other| other.family == issued.family).count() == 1;
             // A default tax that begins in between changes documents that are issued after their due date.
             let is_on_its_day =
                 issued.issue_date.is_some_and(|day| expected_on.get(&shown.document.head.document_ref) == Some(&day));
-            if alone && is_on_its_day && is.total != said.content.total {
-                return Err(format!("a preview shows a total of {}, and {} is issued", said.content.total, is.total));
+            if alone && is_on_its_day && is.total != stated.content.total {
+                return Err(format!("a preview shows a total of {}, and {} is issued", stated.content.total, is.total));
             }
         }
         Ok(())
