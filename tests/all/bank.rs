@@ -199,9 +199,9 @@ impl Bank {
             let mut pair = account.contracts.each_ref().map(|contract| contract.model.lock().expect("no poisoned lock").clone());
             for event in owned_by.remove(&number).unwrap_or_default() {
                 let stored = books::event(client, &event.event_ref);
-                let told = books::fields(&stored, ["quantity"]);
+                let reported = books::fields(&stored, ["quantity"]);
                 assert!(
-                    told[0] == event.quantity.to_string() && stored["timestamp"] == timestamp(event.day),
+                    reported[0] == event.quantity.to_string() && stored["timestamp"] == timestamp(event.day),
                     "{stored} is stored, not {event:?}"
                 );
                 pair[usize::from(event.day >= pair[1].start)].events.push(event);
@@ -260,7 +260,7 @@ impl Account {
             let path = format!("/api/documents/filter?contract_ref={}", contract.contract_ref);
             let of_contract = pages(client, &path);
             if let Err(wrong) = model.check(&of_contract, true) {
-                panic!("{} of {}: {wrong}\n{}", contract.contract_ref, self.name, told(&of_contract));
+                panic!("{} of {}: {wrong}\n{}", contract.contract_ref, self.name, reported(&of_contract));
             }
             documents.extend(of_contract);
         }
@@ -306,7 +306,7 @@ impl Account {
         for (root, (net, tax)) in families.iter().filter(|_| is_all) {
             // 19 %, rounded half away from zero.
             let exact = 2 * 19 * net.abs() + 100;
-            assert_eq!(tax.abs(), exact / 200, "{}: tax of the family of {root}, net {net}\n{}", self.name, told(documents));
+            assert_eq!(tax.abs(), exact / 200, "{}: tax of the family of {root}, net {net}\n{}", self.name, reported(documents));
         }
     }
 }
@@ -579,7 +579,7 @@ impl Reader<'_> {
             assert!(is_all, "a page contains all documents of {}", account.name);
             let billed = calls(documents);
             match account.habit {
-                Habit::Move => assert_eq!(billed, taken, "{}: moved, none lost\n{}", account.name, told(documents)),
+                Habit::Move => assert_eq!(billed, taken, "{}: moved, none lost\n{}", account.name, reported(documents)),
                 _ => {
                     assert!(
                         (taken..=sent).contains(&billed) && billed >= self.least,
@@ -605,8 +605,8 @@ impl Reader<'_> {
             }
             assert_eq!(cents(&statement["closing_balance"]), balance, "{statement}");
             let payments = entries.iter().filter(|entry| entry["kind"] == "PAYMENT");
-            let told = payments.map(|entry| -cents(&entry["amount"])).sum::<i64>();
-            assert!(told >= paid, "{paid} cents were paid, but {told} are listed");
+            let reported = payments.map(|entry| -cents(&entry["amount"])).sum::<i64>();
+            assert!(reported >= paid, "{paid} cents were paid, but {reported} are listed");
         }
     }
 }
@@ -665,7 +665,7 @@ fn cents(amount: &Value) -> i64 {
 }
 
 /// Formats documents for the message of a failed check.
-fn told(documents: &[Value]) -> String {
+fn reported(documents: &[Value]) -> String {
     let lines = documents.iter().map(|document| {
         let head = books::shown(document).join(" ");
         format!("{head} of {} for {}: {:?}", document["parent_document_number"], document["period_start"], books::lines(document))

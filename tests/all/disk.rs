@@ -36,8 +36,8 @@ impl Fault {
 impl Drop for Fault {
     fn drop(&mut self) {
         // `strace` detaches from the server before it exits.
-        let told = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
-        assert!(told.is_ok_and(|status| status.success()));
+        let reported = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status();
+        assert!(reported.is_ok_and(|status| status.success()));
         self.0.wait().expect("our own child process");
     }
 }
@@ -200,8 +200,8 @@ fn events_under_load_are_kept_although_the_log_is_deleted_and_the_server_stops()
     wait_until("the server is not ready", || !is_ready(&server));
     server.terminate();
     server.wait_for_exit(Duration::from_secs(60)).expect("the server exits");
-    let told = load.join();
-    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    let reported = load.join();
+    let acknowledged: usize = reported.iter().map(|reported| reported.acknowledged.len()).sum();
     let server = Server::start(&database);
     let client = client.at(&server);
     let quantity = &catalog::current_invoice(&client, &contract)["products"][0]["line_items"][1]["quantity"];

@@ -37,10 +37,10 @@ fn kill_and_restart(database: &Database, rounds: usize) {
         let load = Load::start(&client, THREADS, move |thread, index| event(round, thread, index));
         load.wait_for(20 + 17 * round);
         server.kill_9();
-        let told = load.join();
+        let reported = load.join();
         server = Server::start(database);
         client = client.at(&server);
-        books.check(round, &client, &shared, &told);
+        books.check(round, &client, &shared, &reported);
     }
 }
 
@@ -62,7 +62,7 @@ struct Books {
 }
 
 impl Books {
-    fn check(&mut self, round: usize, client: &Client, shared: &str, told: &[LoadResult]) {
+    fn check(&mut self, round: usize, client: &Client, shared: &str, reported: &[LoadResult]) {
         let documents = catalog::documents(client);
         let numbers: Vec<u64> = (1..).take(documents.len()).collect();
         assert_eq!(catalog::numbers(&documents, "UB-INV"), numbers, "round {round}: no gap, no duplicate");
@@ -74,9 +74,9 @@ impl Books {
 
         let invoice = catalog::current_invoice(client, shared);
         let quantity: u64 = invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity");
-        for (thread, told) in told.iter().enumerate() {
-            assert_eq!(told.refused, [], "round {round}");
-            for (event, result) in &told.acknowledged {
+        for (thread, reported) in reported.iter().enumerate() {
+            assert_eq!(reported.refused, [], "round {round}");
+            for (event, result) in &reported.acknowledged {
                 let event_ref = result["event_ref"].as_str().expect("a reference").to_owned();
                 let stored = client.get(&format!("/api/usage/event/{event_ref}")).ok();
                 assert_eq!((&stored["quantity"], &stored["customer_ref"]), (&event["quantity"], &event["customer_ref"]));
@@ -85,7 +85,7 @@ impl Books {
                 assert_eq!(document["document_ref"], result["related_document_ref"]);
                 assert_eq!(document["document_number"], result["related_document_numbers"]);
             }
-            self.check_shared(round, thread, quantity, told);
+            self.check_shared(round, thread, quantity, reported);
         }
         for (customer, document) in by_customer.iter().filter(|(customer, _)| customer.starts_with("new-")) {
             let quantity = &document["products"][0]["line_items"][1]["quantity"];
@@ -94,10 +94,10 @@ impl Books {
     }
 
     /// Checks a thread's events on the shared document: the acknowledged ones, and possibly the event whose response never came.
-    fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, told: &LoadResult) {
+    fn check_shared(&mut self, round: usize, thread: usize, quantity: u64, reported: &LoadResult) {
         let on_shared = |event: &Value| event["customer_ref"] == "acme";
-        let acknowledged = told.acknowledged.iter().filter(|(event, _)| on_shared(event)).count();
-        let in_doubt = told.in_doubt.iter().filter(|event| on_shared(event)).count();
+        let acknowledged = reported.acknowledged.iter().filter(|(event, _)| on_shared(event)).count();
+        let in_doubt = reported.in_doubt.iter().filter(|event| on_shared(event)).count();
         let least = self.counted[thread] + u64::try_from(acknowledged).expect("a small number of events");
         let most = least + u64::try_from(in_doubt).expect("at most one event");
         let place = QUANTITY_STEP.pow(u32::try_from(thread).expect("a small number of threads"));

@@ -47,7 +47,7 @@ fn kill_and_restart(database: &Database, rounds: usize) {
     let mut live: u64 = 1000;
     for round in 0..rounds {
         let done = AtomicUsize::new(0);
-        let told = thread::scope(|scope| {
+        let reported = thread::scope(|scope| {
             let threads: Vec<_> = (0..THREADS)
                 .map(|_| {
                     let (client, done) = (client.with_own_connections(), &done);
@@ -64,8 +64,8 @@ fn kill_and_restart(database: &Database, rounds: usize) {
         server = Server::start(database);
         client = client.at(&server);
         let unknown_report =
-            told.iter().filter(|told| told.in_doubt.as_ref().is_some_and(|known| known.event_ref.is_null())).count();
-        live += told.iter().map(|told| stored(&client, told)).sum::<u64>();
+            reported.iter().filter(|reported| reported.in_doubt.as_ref().is_some_and(|known| known.event_ref.is_null())).count();
+        live += reported.iter().map(|reported| stored(&client, reported)).sum::<u64>();
         let billed = billed(&client);
         let new = billed.checked_sub(live).expect("no acknowledged event is lost");
         assert!(
@@ -83,16 +83,16 @@ fn event(quantity: u64) -> Value {
 
 /// Reports late events, changes each of them, deletes some, and issues drafts, until the server is gone.
 fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
-    let mut told = ThreadResult::default();
+    let mut reported = ThreadResult::default();
     loop {
         let Ok(answer) = client.try_post("/api/usage/event", &event(7)) else {
-            told.in_doubt = Some(Known { event_ref: Value::Null, quantity: Some(7) });
-            return told;
+            reported.in_doubt = Some(Known { event_ref: Value::Null, quantity: Some(7) });
+            return reported;
         };
         let (event_ref, document_ref) = (answer.body["event_ref"].clone(), answer.text_of("related_document_ref"));
-        told.events.push(Known { event_ref: event_ref.clone(), quantity: Some(7) });
-        let is_third = told.events.len().is_multiple_of(3);
-        let wanted = if is_third { None } else { Some(u64::try_from(told.events.len()).expect("a small count")) };
+        reported.events.push(Known { event_ref: event_ref.clone(), quantity: Some(7) });
+        let is_third = reported.events.len().is_multiple_of(3);
+        let wanted = if is_third { None } else { Some(u64::try_from(reported.events.len()).expect("a small count")) };
         let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
         let change = match wanted {
             None => client.try_send(&Request { method: "DELETE", ..Request::get(&path) }),
@@ -101,19 +101,19 @@ fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
         match change {
             Ok(answer) => {
                 assert!(matches!(answer.status, 200 | 204), "{}", answer.text);
-                told.events.last_mut().expect("the event just added").quantity = wanted;
+                reported.events.last_mut().expect("the event just added").quantity = wanted;
             }
             Err(_) => {
-                told.in_doubt = Some(Known { event_ref, quantity: wanted });
-                return told;
+                reported.in_doubt = Some(Known { event_ref, quantity: wanted });
+                return reported;
             }
         }
-        if told.events.len().is_multiple_of(5) {
+        if reported.events.len().is_multiple_of(5) {
             let path = format!("/api/documents/issue/{document_ref}");
             match client.try_post(&path, &json!({})) {
                 // Another thread may have been faster.
                 Ok(answer) => assert!(matches!(answer.status, 200 | 409), "{}", answer.text),
-                Err(_) => return told,
+                Err(_) => return reported,
             }
         }
         done.fetch_add(1, Ordering::SeqCst);
@@ -121,13 +121,13 @@ fn work(client: &Client, done: &AtomicUsize) -> ThreadResult {
 }
 
 /// Returns the live usage of a thread's events. Checks that each event is as acknowledged or as the change in doubt requested.
-fn stored(client: &Client, told: &ThreadResult) -> u64 {
+fn stored(client: &Client, reported: &ThreadResult) -> u64 {
     let quantity = |known: &Known| {
         let path = format!("/api/usage/event/{}", known.event_ref.as_str().expect("a reference"));
         let answer = client.get(&path);
         let found: Option<u64> =
             (answer.status == 200).then(|| answer.body["quantity"].to_string().parse().expect("a whole quantity"));
-        let in_doubt = told.in_doubt.as_ref().filter(|in_doubt| in_doubt.event_ref == known.event_ref);
+        let in_doubt = reported.in_doubt.as_ref().filter(|in_doubt| in_doubt.event_ref == known.event_ref);
         assert!(
             found == known.quantity || in_doubt.is_some_and(|in_doubt| in_doubt.quantity == found),
             "{}: {found:?} is stored, {:?} was acknowledged",
@@ -136,7 +136,7 @@ fn stored(client: &Client, told: &ThreadResult) -> u64 {
         );
         found.unwrap_or(0)
     };
-    told.events.iter().map(quantity).sum()
+    reported.events.iter().map(quantity).sum()
 }
 
 /// Returns the quantity that all documents bill together.

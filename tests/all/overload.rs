@@ -89,17 +89,17 @@ fn quantity(client: &Client, contract: &str) -> usize {
 /// Sends requests on all connections while the database accepts no writes. The rejections arrive before writes are possible
 /// again, and the server is ready in the meantime.
 fn overload(server: &Server, client: &Client, database: &Database) -> Vec<Answered> {
-    let (told, is_held) = (AtomicUsize::new(0), AtomicBool::new(true));
+    let (reported, is_held) = (AtomicUsize::new(0), AtomicBool::new(true));
     let held = database.hold_writes("usage_events");
     thread::scope(|threads| {
         let ask = |thread| {
-            let (told, is_held) = (&told, &is_held);
+            let (reported, is_held) = (&reported, &is_held);
             move || {
                 let connections: Vec<_> = (0..CONNECTIONS / THREADS).map(|_| sent(server, client, thread)).collect();
                 let mut before = 0;
                 while is_held.load(Ordering::SeqCst) {
                     let now = connections.iter().filter(|connection| is_answered(connection.get_ref())).count();
-                    told.fetch_add(now - before, Ordering::SeqCst);
+                    reported.fetch_add(now - before, Ordering::SeqCst);
                     before = now;
                     thread::sleep(Duration::from_millis(10));
                 }
@@ -109,7 +109,7 @@ fn overload(server: &Server, client: &Client, database: &Database) -> Vec<Answer
             }
         };
         let asking: Vec<_> = (0..THREADS).map(|thread| threads.spawn(ask(thread))).collect();
-        wait_until("the surplus is rejected", || told.load(Ordering::SeqCst) >= SURPLUS);
+        wait_until("the surplus is rejected", || reported.load(Ordering::SeqCst) >= SURPLUS);
         assert_eq!(client.get("/health/ready").status, 200, "a busy server is ready");
         drop(held);
         is_held.store(false, Ordering::SeqCst);

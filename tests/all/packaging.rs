@@ -91,15 +91,15 @@ fn the_dashboard_and_the_alert_rules_use_exported_metrics() {
         std::thread::sleep(Duration::from_millis(100));
         Client::anonymous(&server).get("/metrics").text
     });
-    let told = answers.find(|told| told.contains("\nusage_billing_contracts_awaiting_issue ")).expect("all metrics");
-    let told: BTreeSet<&str> = told.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
+    let reported = answers.find(|reported| reported.contains("\nusage_billing_contracts_awaiting_issue ")).expect("all metrics");
+    let reported: BTreeSet<&str> = reported.lines().filter_map(|line| line.split(['{', ' ']).next()).collect();
     let (dashboard, alerts) = (read("packaging/grafana-dashboard.json"), read("packaging/alerts.yaml"));
     let parsed: Value = serde_json::from_str(&dashboard).expect("JSON");
     assert!(parsed["panels"].as_array().is_some_and(|panels| panels.len() > 20));
     let (drawn, watched) = (words(&dashboard, "usage_billing_"), words(&alerts, "usage_billing_"));
     assert!(drawn.len() >= 17 && watched.len() >= 8, "{drawn:?} {watched:?}");
     for metric in drawn.union(&watched) {
-        assert!(told.contains(metric), "{metric} isn't exported: {told:?}");
+        assert!(reported.contains(metric), "{metric} isn't exported: {reported:?}");
     }
 }
 

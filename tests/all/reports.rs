@@ -110,8 +110,8 @@ fn pages_show_every_event_once_while_later_ones_arrive(database: &Database) {
             break;
         }
     }
-    for told in load.end() {
-        assert_eq!(told.refused, []);
+    for reported in load.end() {
+        assert_eq!(reported.refused, []);
     }
     assert!(refs(&seen)[..60].iter().copied().collect::<BTreeSet<_>>() == before, "earlier events come first, each once");
     assert_eq!(refs(&seen).into_iter().collect::<BTreeSet<_>>().len(), seen.len(), "no event is listed twice");

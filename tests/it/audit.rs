@@ -184,7 +184,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// Returns an entry without its reference and creation time.
-fn told(entry: &Value) -> (&str, &str, &str, Value, Value) {
+fn reported(entry: &Value) -> (&str, &str, &str, Value, Value) {
     (
         text(&entry["action"]),
         text(&entry["object_kind"]),
@@ -204,12 +204,12 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     admin.post("/api/customers/edit/umbrella", &json!({"name": "Acme Ltd", "tax": null, "email": "a@acme.example"})).ok();
     let found = of(&client, "CUSTOMER", "umbrella");
     let [edit, create] = found.as_slice() else { panic!("{found:?}") };
-    let (action, _, _, before, after) = told(create);
+    let (action, _, _, before, after) = reported(create);
     assert_eq!((action, before, &after["name"]), ("CREATE", Value::Null, &json!("Acme")));
     assert!(after.get("email").is_none(), "null fields are omitted: {after}");
     assert_eq!((text(&create["request_id"]), text(&create["actor"]).split(':').next()), ("their/id-1", Some("api_key")));
     assert_eq!(
-        told(edit),
+        reported(edit),
         (
             "EDIT",
             "CUSTOMER",
@@ -226,7 +226,7 @@ fn an_entry_tells_who_did_what_from_what_to_what(database: &Database) {
     let product = json!({"product_pricing_ref": catalog::API_PLAN, "discount": 5});
     books::edit(&client, &contract_ref, &json!({"products": [product], "include_current_invoice": true})).ok();
     let found = of(&client, "CONTRACT", &contract_ref);
-    let (action, _, _, before, after) = told(&found[0]);
+    let (action, _, _, before, after) = reported(&found[0]);
     assert_eq!((action, &before["version"], &after["version"]), ("EDIT", &json!(1), &json!(2)));
     // Each changed product is named.
     let products = after["products"].as_array().expect("products");
@@ -300,9 +300,9 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
         || client.post("/api/usage/import?name=usage.json", &json!([event, {"quantity": 1, "idempotency_key": "bad"}])).ok();
     let [first, _] = [(); 2].map(|()| import());
     let found = entries(&client, "object_kind=USAGE_FILE");
-    let told: Vec<_> = found.iter().map(told).collect();
+    let reported: Vec<_> = found.iter().map(reported).collect();
     let after = json!({"import_ref": first["import_ref"], "recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
-    assert_eq!(told, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
+    assert_eq!(reported, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
     assert_eq!(count(), before + 2);
 }
 
@@ -333,9 +333,9 @@ fn log_ins_are_noted_and_a_flood_of_them_is_not(database: &Database) {
         Client::key(&server, &key);
     }
     let failed = eventually(&admin, "action=FAIL_LOG_IN", 2);
-    let mut told: Vec<_> = failed.iter().map(|entry| (text(&entry["actor"]), text(&entry["object_kind"]))).collect();
-    told.sort_unstable();
-    assert_eq!(told, [("nobody", "ADMINISTRATOR"), ("nobody", "API_KEY")]);
+    let mut reported: Vec<_> = failed.iter().map(|entry| (text(&entry["actor"]), text(&entry["object_kind"]))).collect();
+    reported.sort_unstable();
+    assert_eq!(reported, [("nobody", "ADMINISTRATOR"), ("nobody", "API_KEY")]);
     let of_key = entries(&admin, &format!("action=LOG_IN&actor=api_key:{}", key.api_key_ref));
     assert_eq!(of_key.len(), 1, "repeated log-ins of software within a minute are recorded once");
     assert_eq!(entries(&admin, "action=LOG_IN&object_kind=ADMINISTRATOR").len(), 1);
@@ -354,8 +354,12 @@ fn the_command_line_and_the_clock_are_told_apart(database: &Database) {
     let server = Server::start(database);
     let (admin, client) = (Client::admin(&server), Client::new_key(&server));
     let made = entries(&admin, "actor=command_line");
-    let told: BTreeSet<_> = made.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
-    assert_eq!(told, BTreeSet::from([("CREATE", "ORGANIZATION"), ("CREATE", "ADMINISTRATOR")]), "the first start creates both");
+    let reported: BTreeSet<_> = made.iter().map(|entry| (text(&entry["action"]), text(&entry["object_kind"]))).collect();
+    assert_eq!(
+        reported,
+        BTreeSet::from([("CREATE", "ORGANIZATION"), ("CREATE", "ADMINISTRATOR")]),
+        "the first start creates both"
+    );
 
     let other = "other@example.com";
     binary::succeed(database, &["admin", "create", "--organization", "default", "--email", other]);

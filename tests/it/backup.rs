@@ -60,12 +60,12 @@ fn under_load(database: &Database, copy: impl Fn(&Database, &Path) -> Database) 
             books::report(&client.at(&server), &catalog::event("c-0", 1));
         }
     }
-    let told = load.end();
-    let all: Vec<Vec<&str>> = told
+    let reported = load.end();
+    let all: Vec<Vec<&str>> = reported
         .iter()
-        .map(|told| {
-            assert!(told.refused.is_empty(), "{:?}", told.refused);
-            told.acknowledged.iter().map(|(_, answer)| answer["event_ref"].as_str().expect("a reference")).collect()
+        .map(|reported| {
+            assert!(reported.refused.is_empty(), "{:?}", reported.refused);
+            reported.acknowledged.iter().map(|(_, answer)| answer["event_ref"].as_str().expect("a reference")).collect()
         })
         .collect();
     for (before, copied) in &restored {

@@ -190,8 +190,8 @@ fn runs_are_told_afterwards_with_what_they_issued_and_what_failed(database: &Dat
     assert_eq!(client.get("/api/billing/runs/filter").ok()[0], newest, "runs without effect are not listed");
     // A run in a single transaction is listed, too.
     let keyed = client.with_header("Idempotency-Key", "run-1").post("/api/billing/run", &json!({})).ok();
-    let told = client.get("/api/billing/runs/filter").ok()[0].clone();
-    assert_eq!((&told["run_ref"], &told["state"]), (&keyed["run_ref"], &json!("FINISHED")));
+    let reported = client.get("/api/billing/runs/filter").ok()[0].clone();
+    assert_eq!((&reported["run_ref"], &reported["state"]), (&keyed["run_ref"], &json!("FINISHED")));
 }
 
 fn every_period_of_the_past_is_issued_in_its_order(database: &Database) {

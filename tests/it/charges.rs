@@ -186,7 +186,7 @@ fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
     assert_eq!(scene.sums(), ["509.00", "0.00", "0.00", "509.00"]);
 
     let history = less["history"].as_array().expect("a list");
-    let told: Vec<String> = history
+    let reported: Vec<String> = history
         .iter()
         .map(|change| {
             let price = |side: &str| change[side]["unit_price"].to_string();
@@ -195,7 +195,7 @@ fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "1 \"CREATED\" null 500 null",
             "2 \"UPDATED\" 500 450 \"less\"",

@@ -121,8 +121,8 @@ fn a_number_out_of_range_is_told_the_range_and_the_help_says_it_too() {
     for (flag, least, most) in ranges {
         for value in ["-1", "1000001", "many", ""] {
             let finished = binary::run(&["serve", &format!("{flag}={value}")], &[]);
-            let told = format!("must be a whole number from {least} to {most}");
-            assert!(finished.code == Some(2) && finished.stderr.contains(&told), "{flag} {value}: {finished:?}");
+            let reported = format!("must be a whole number from {least} to {most}");
+            assert!(finished.code == Some(2) && finished.stderr.contains(&reported), "{flag} {value}: {finished:?}");
         }
         let described = help.split(&format!("{flag} <")).nth(1).and_then(|rest| rest.split("--").next()).expect(flag);
         let words: String = described.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -420,12 +420,12 @@ fn a_secret_can_be_in_a_file_that_an_environment_variable_names() {
 
     let twice = [("USAGE_BILLING_DATABASE_URL", database.url()), ("USAGE_BILLING_DATABASE_URL_FILE", &*url)];
     let missing = [("USAGE_BILLING_DATABASE_URL_FILE", "/nowhere/url")];
-    for (environment, told) in [
+    for (environment, reported) in [
         (&twice[..], "--database-url and --database-url-file are both set"),
         (&missing[..], "--database-url-file <FILE>: cannot read \"/nowhere/url\""),
     ] {
         let refused = binary::run(&["admin", "list"], environment);
-        assert!(refused.code == Some(2) && is_one_sentence(&refused.stderr) && refused.stderr.contains(told), "{refused:?}");
+        assert!(refused.code == Some(2) && is_one_sentence(&refused.stderr) && refused.stderr.contains(reported), "{refused:?}");
     }
 }
 

@@ -121,10 +121,10 @@ fn every_read_between_writes_is_of_one_moment(database: &Database) {
         let usage = quantity.min(100) * 10 + quantity.clamp(100, 1000).saturating_sub(100) * 5 + quantity.saturating_sub(1000);
         assert_eq!(invoice["sub_total"].to_string(), format!("{}.{:02}", (4900 + usage) / 100, (4900 + usage) % 100));
     }
-    let told = load.end();
-    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    let reported = load.end();
+    let acknowledged: usize = reported.iter().map(|reported| reported.acknowledged.len()).sum();
     assert_eq!(quantity(&catalog::current_invoice(&client, &contract_ref)), 7 * acknowledged);
-    assert!(told.iter().all(|told| told.refused.is_empty() && told.in_doubt.is_none()), "{told:?}");
+    assert!(reported.iter().all(|reported| reported.refused.is_empty() && reported.in_doubt.is_none()), "{reported:?}");
 }
 
 fn quantity(invoice: &Value) -> usize {
@@ -149,7 +149,7 @@ fn usage_that_races_its_invoices_issue_is_on_it_or_on_a_debit(database: &Databas
 
     let report = client.post("/api/billing/run", &json!({})).ok();
 
-    let told = load.end();
+    let reported = load.end();
     assert_eq!((report["issued"].as_array().map(Vec::len), &report["failed"]), (Some(1), &json!([])), "{report}");
     let documents = catalog::documents(&client);
     let (invoices, debits): (Vec<_>, Vec<_>) = documents.into_iter().partition(|document| document["kind"] == "INVOICE");
@@ -157,9 +157,9 @@ fn usage_that_races_its_invoices_issue_is_on_it_or_on_a_debit(database: &Databas
     assert_eq!(invoice["state"], "ISSUED");
     let late: usize = debits.iter().map(|debit| quantity_of(&debit["products"][0]["line_items"][0])).sum();
     assert!(debits.iter().all(|debit| debit["kind"] == "DEBIT" && debit["parent_document_number"] == "UB-INV-1"), "{debits:?}");
-    let acknowledged: usize = told.iter().map(|told| told.acknowledged.len()).sum();
+    let acknowledged: usize = reported.iter().map(|reported| reported.acknowledged.len()).sum();
     assert_eq!(quantity(&invoice) + late, acknowledged, "exactly the acknowledged events are billed");
-    assert!(told.iter().all(|told| told.refused.is_empty() && told.in_doubt.is_none()), "{told:?}");
+    assert!(reported.iter().all(|reported| reported.refused.is_empty() && reported.in_doubt.is_none()), "{reported:?}");
 }
 
 #[test]

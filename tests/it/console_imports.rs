@@ -53,8 +53,8 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
         assert_eq!(imported.status, 303, "{}", imported.text);
         let place = imported.header("Location").split('?').next().expect("a path").to_owned();
         assert_eq!(count(&software), "2");
-        let told = page(&admin, &format!("{place}?done=import"));
-        assert!(told.contains("File imported.") && told.contains("UB-INV-1"), "{told}");
+        let reported = page(&admin, &format!("{place}?done=import"));
+        assert!(reported.contains("File imported.") && reported.contains("UB-INV-1"), "{reported}");
         assert!(page(&admin, "/console/imports").contains("a &amp;.csv"));
         let import = software.get("/api/usage/imports/filter").ok()[0].clone();
         assert_eq!((&import["name"], &import["bytes"]), (&json!("a &.csv"), &json!(file.len())), "the exact size");
@@ -174,11 +174,14 @@ fn billing_is_run_after_a_look_and_what_failed_is_on_the_first_page() {
     let run = submit(&admin, "/console/new/billing-runs", "");
     assert_eq!(run.status, 303, "{}", run.text);
     assert_eq!(catalog::documents(&software).len(), 1);
-    let told = page(&admin, run.header("Location"));
-    assert!(told.contains("Billing run finished.") && told.contains("UB-INV-1") && told.contains("Failures"), "{told}");
+    let reported = page(&admin, run.header("Location"));
+    assert!(
+        reported.contains("Billing run finished.") && reported.contains("UB-INV-1") && reported.contains("Failures"),
+        "{reported}"
+    );
     let home = page(&admin, "/console");
     assert!(home.contains("Failures of the last billing run: <strong>1</strong>") && home.contains("Show failures"), "{home}");
-    assert!(told.contains(">good Ltd</a>") && told.contains(">bad Ltd</a>"), "{told}");
+    assert!(reported.contains(">good Ltd</a>") && reported.contains(">bad Ltd</a>"), "{reported}");
     assert!(page(&admin, "/console/billing-runs").contains(&format!("<td>{ADMIN_EMAIL}</td>")));
     database.execute("UPDATE customers SET net_terms = NULL WHERE customer_ref = 'bad'");
 }

@@ -239,12 +239,12 @@ fn an_amount_changed_behind_its_back_is_found(database: &Database) {
 
 fn what_a_verification_found_is_told_where_it_was_recorded(database: &Database) {
     let (server, client, _) = stage(database);
-    let told = |client: &Client| client.get("/api/verification").ok();
+    let reported = |client: &Client| client.get("/api/verification").ok();
     let environment = [("USAGE_BILLING_DATABASE_URL", database.url())];
     assert_eq!(binary::run(&["verify"], &environment).code, Some(0));
-    assert_eq!(told(&client)["ended_at"], Value::Null, "verification only reads");
+    assert_eq!(reported(&client)["ended_at"], Value::Null, "verification only reads");
     assert_eq!(binary::run(&["verify", "--record"], &environment).code, Some(0));
-    let clean = told(&client);
+    let clean = reported(&client);
     assert_eq!(books::fields(&clean, ["contracts", "documents", "events", "wrong"]), ["1", "1", "1", "0"], "{clean}");
     assert!(clean["begun_at"].as_str() <= clean["ended_at"].as_str() && clean["findings"] == json!([]), "{clean}");
 
@@ -253,6 +253,6 @@ fn what_a_verification_found_is_told_where_it_was_recorded(database: &Database) 
     tampered(database, "document_lines", &[guard], "UPDATE document_lines SET amount_minor = amount_minor + 1");
     assert_eq!(binary::run(&["verify", "--record"], &environment).code, Some(1));
     let server = Server::start(database).without_verification();
-    let wrong = told(&client.at(&server));
+    let wrong = reported(&client.at(&server));
     assert!(wrong["wrong"].as_u64() > Some(0) && wrong["findings"].to_string().contains("UB-INV-1"), "{wrong}");
 }

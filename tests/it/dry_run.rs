@@ -19,7 +19,7 @@ const SAID: [&str; 6] = ["state", "kind", "total", "amount_due", "paid_amount", 
 
 type DocumentFigures = BTreeMap<String, [String; 6]>;
 
-fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
+fn reported<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
     let one = |document: &Value| (books::fields(document, ["document_number"])[0].clone(), books::fields(document, SAID));
     documents.into_iter().map(one).collect()
 }
@@ -27,26 +27,29 @@ fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
 fn shown(effects: &Value, parts: &[&str]) -> DocumentFigures {
     // Planned documents have no number and are not stored.
     let is_stored = |document: &&Value| !document["document_number"].is_null();
-    told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored))
+    reported(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored))
 }
 
 /// Sends a dry run of a change, makes the change and compares the effects.
 #[track_caller]
 fn change(scene: &Scene, method: &str, path: &str, body: &Value) -> Value {
     let client = &scene.client;
-    let before = told(&catalog::documents(client));
+    let before = reported(&catalog::documents(client));
     let asked = if body.is_null() { json!({"path": path}) } else { json!({"path": path, "body": body}) };
     let effects = client.post("/api/dry_run", &asked).ok();
-    assert_eq!(told(&catalog::documents(client)), before, "{path}: a dry run changes nothing");
+    assert_eq!(reported(&catalog::documents(client)), before, "{path}: a dry run changes nothing");
     let answer = match method {
         "DELETE" => client.delete(path),
         _ if body.is_null() => client.post_nothing(path),
         _ => client.post(path, body),
     };
     assert!(answer.status == 200 || answer.status == 204, "{path}: {}", answer.text);
-    let after = told(&catalog::documents(client));
-    let changed: DocumentFigures =
-        after.iter().filter(|(number, told)| before.get(*number) != Some(told)).map(|(n, t)| (n.clone(), t.clone())).collect();
+    let after = reported(&catalog::documents(client));
+    let changed: DocumentFigures = after
+        .iter()
+        .filter(|(number, reported)| before.get(*number) != Some(reported))
+        .map(|(n, t)| (n.clone(), t.clone()))
+        .collect();
     let shown_changed = shown(&effects, &["opened", "issued", "recomputed", "voided", "settled"]);
     assert_eq!(shown_changed, changed, "{path}");
     for (number, stated) in shown(&effects, &["before"]) {

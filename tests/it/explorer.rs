@@ -16,7 +16,7 @@ on_both_databases!(
 );
 
 /// Returns the values of the drawn bars as `DAY: QUANTITY UNIT, events: COUNT`.
-fn told(page: &str) -> Vec<String> {
+fn reported(page: &str) -> Vec<String> {
     let titles = page.split("<title>").skip(2).filter_map(|rest| rest.split("</title>").next());
     titles.map(str::to_owned).collect()
 }
@@ -60,7 +60,7 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
             format!("{}: {} calls, events: {}", &text(row, "from")[..10], grouped(row["quantity"].to_string()), row["events"])
         })
         .collect();
-    assert_eq!(told(&explorer), expected, "a bar for each row");
+    assert_eq!(reported(&explorer), expected, "a bar for each row");
     assert!(explorer.contains("value=\"1000000001206.500000001\""), "the sum is exact: {explorer}");
 
     let unknown = page(&admin, "/console/usage");
@@ -73,7 +73,7 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     // A bar leads to the hours of its day, an hour to its events, and an event to its document.
     let closer = links(&explorer).into_iter().find(|link| link.contains("usage_product_ref=api-calls&from=")).expect("a bar");
     let day = page(&admin, &closer);
-    let hours: Vec<String> = told(&day);
+    let hours: Vec<String> = reported(&day);
     assert_eq!(hours, [format!("{} 12:00: 1,200.500000001 calls, events: 2", today.plus_days(-9))]);
     let events = links(&day).into_iter().find(|link| link.starts_with("/console/events?")).expect("events");
     let listed = page(&admin, &events);
@@ -82,10 +82,10 @@ fn the_explorer_draws_what_the_summary_says(database: &Database) {
     assert!(links(&page(&admin, &event)).iter().any(|link| link.starts_with("/console/documents/")));
 
     // The customer's page shows the same bars.
-    assert_eq!(told(&page(&admin, "/console/customers/acme")), expected);
+    assert_eq!(reported(&page(&admin, "/console/customers/acme")), expected);
     // Days depend on the time zone.
     let there = page(&admin, &format!("/console/usage?from={0}&to={0}&timezone=Pacific/Kiritimati", today.plus_days(-8)));
-    assert_eq!(told(&there), [format!("{} 02:00: 1,200.500000001 calls, events: 2", today.plus_days(-8))]);
+    assert_eq!(reported(&there), [format!("{} 02:00: 1,200.500000001 calls, events: 2", today.plus_days(-8))]);
 
     for (query, field) in [
         ("from=2026-02-01&to=2026-01-31", "to:"),
@@ -419,7 +419,7 @@ fn sums_of_many_events_stand_in_frames_of_their_own() {
         assert_eq!((part.status, options), (200, "SAMEORIGIN"), "{}", part.text);
         assert!(policy.contains("frame-ancestors 'self'") && policy.contains("form-action 'none'"), "{policy}");
         assert!(part.text.contains("50,001") && part.text.contains("<base target=\"_top\">"), "{address}: {}", part.text);
-        assert_eq!(told(&part.text).len(), told(&before).len(), "{address} draws the same bars");
+        assert_eq!(reported(&part.text).len(), reported(&before).len(), "{address} draws the same bars");
         let drawn: Vec<&str> = part.text.split("<svg").skip(1).filter_map(|drawing| drawing.split("</svg>").next()).collect();
         let bars = drawn.iter().flat_map(|drawing| drawing.split("<a ").skip(1));
         assert!(bars.clone().all(|bar| bar.contains("target=\"_top\"")), "a bar navigates the whole page: {address}");

@@ -59,7 +59,7 @@ fn events(count: usize) -> Vec<String> {
 }
 
 /// Returns the expected output of an import whose events have no keys: the counts, then the identification of the lines.
-fn told(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> String {
+fn reported(recorded: u64, already_there: u64, refused: u64, documents: &[&str]) -> String {
     let known = match recorded + already_there {
         0 => String::new(),
         known => format!(
@@ -78,7 +78,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     let file = files.put("usage.ndjson", lines.join("\n"));
 
     let first = import(database, &file, &[]);
-    let expected = told(2500, 0, 0, &["UB-INV-1 of acme, EUR: 2500 events"]);
+    let expected = reported(2500, 0, 0, &["UB-INV-1 of acme, EUR: 2500 events"]);
     assert_eq!((first.code, first.stdout), (Some(0), expected), "{}", first.stderr);
     assert_eq!(first.stderr, "", "no progress without a terminal");
     assert_eq!(usage(&client, &contract), json!(2_500));
@@ -88,7 +88,7 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     lines[1] = catalog::event(catalog::ACME, 7).to_string();
     let file = files.put("usage.ndjson", lines.join("\n") + "\n\n");
     let second = import(database, &file, &[]);
-    assert_eq!((second.code, second.stdout), (Some(1), told(3, 2499, 1, &["UB-INV-1 of acme, EUR: 3 events"])));
+    assert_eq!((second.code, second.stdout), (Some(1), reported(3, 2499, 1, &["UB-INV-1 of acme, EUR: 3 events"])));
     assert!(second.stderr.contains("rejected lines: 1"), "{}", second.stderr);
     let rejected = rejects(&file);
     assert_eq!((rejected.len(), rejected[0].0, &rejected[0].2), (1, 2, &lines[1]));
@@ -102,12 +102,12 @@ fn a_file_is_imported_once_however_often_it_is_run(database: &Database) {
     });
     client.post("/api/usage/formats/", &json!({"format_name": "Doubled", "mapping": mapping})).ok();
     let doubled = import(database, &file, &["--format", "Doubled"]);
-    assert_eq!(doubled.stdout, told(0, 0, 2503, &[]), "{}", doubled.stderr);
+    assert_eq!(doubled.stdout, reported(0, 0, 2503, &[]), "{}", doubled.stderr);
     assert_eq!(usage(&client, &contract), json!(2_503));
 
     // Another import name makes it another import.
     let third = import(database, &file, &["--name", "usage of another day"]);
-    let expected = told(2503, 0, 0, &["UB-INV-1 of acme, EUR: 2503 events"]);
+    let expected = reported(2503, 0, 0, &["UB-INV-1 of acme, EUR: 2503 events"]);
     assert_eq!((third.code, third.stdout), (Some(0), expected), "{}", third.stderr);
     assert!(!PathBuf::from(format!("{}.rejects.ndjson", file.display())).exists(), "an old file of rejects is deleted");
     assert_eq!(usage(&client, &contract), json!(5_012));
@@ -141,7 +141,7 @@ fn an_import_killed_in_the_middle_and_run_again_ends_with_every_line_exactly_onc
     }
     let last = import(database, &file, &[]);
     let new = LINES - seen;
-    let expected = told(new as u64, seen as u64, 0, &[&format!("UB-INV-1 of acme, EUR: {new} events")]);
+    let expected = reported(new as u64, seen as u64, 0, &[&format!("UB-INV-1 of acme, EUR: {new} events")]);
     assert_eq!((last.code, last.stdout), (Some(0), expected), "{}", last.stderr);
     assert_eq!((stored(), usage(&client, &contract)), (LINES, json!(LINES)));
 }
@@ -172,7 +172,7 @@ fn a_csv_file_is_mapped_by_the_format_that_is_named(database: &Database) {
 
     assert_eq!(
         (finished.code, finished.stdout),
-        (Some(1), told(2, 0, 3, &["UB-INV-1 of acme, EUR: 2 events"])),
+        (Some(1), reported(2, 0, 3, &["UB-INV-1 of acme, EUR: 2 events"])),
         "{}",
         finished.stderr
     );
@@ -204,7 +204,7 @@ fn what_cannot_be_imported_is_told_with_line_and_reason(database: &Database) {
 
     let finished = import(database, &file, &["--rejects", file.with_extension("out").to_str().expect("a path")]);
 
-    assert_eq!((finished.code, finished.stdout), (Some(1), told(2, 0, 6, &["UB-INV-1 of acme, EUR: 2 events"])));
+    assert_eq!((finished.code, finished.stdout), (Some(1), reported(2, 0, 6, &["UB-INV-1 of acme, EUR: 2 events"])));
     let written = fs::read_to_string(file.with_extension("out")).expect("rejects");
     let reasons: Vec<(u64, String)> = written
         .lines()
@@ -337,7 +337,7 @@ fn a_file_that_is_none_is_refused_as_a_whole(database: &Database) {
     // Earlier lines are imported: in a large file, the first transactions are committed long before.
     let open = format!("{good}\"{}", "x".repeat(2 * 1024 * 1024));
     let finished = import(database, &files.put("open.csv", open), &[]);
-    assert_eq!((finished.code, finished.stdout), (Some(1), told(1, 0, 0, &["UB-INV-1 of acme, EUR: 1 events"])));
+    assert_eq!((finished.code, finished.stdout), (Some(1), reported(1, 0, 0, &["UB-INV-1 of acme, EUR: 1 events"])));
     assert!(finished.stderr.contains("line 3") && finished.stderr.contains("quote"), "{}", finished.stderr);
     assert_eq!(client.get("/api/usage/event/filter").header("X-Total-Count"), "1");
 }

@@ -118,9 +118,9 @@ fn an_import_under_a_key_and_one_of_the_command_line_are_undone_too(database: &D
     std::fs::write(&path, csv(4)).expect("a file");
     binary::succeed(database, &["import", path.to_str().expect("a path")]);
     let imports = client.get("/api/usage/imports/filter").ok();
-    let told: Vec<(&Value, &Value)> =
+    let reported: Vec<(&Value, &Value)> =
         imports.as_array().expect("imports").iter().map(|import| (&import["name"], &import["recorded"])).collect();
-    assert_eq!(told, [(&json!("b.csv"), &json!(4)), (&json!("a.csv"), &json!(3))]);
+    assert_eq!(reported, [(&json!("b.csv"), &json!(4)), (&json!("a.csv"), &json!(3))]);
     assert_eq!((&imports[0]["actor"], &imports[0]["state"]), (&json!("command_line"), &json!("FINISHED")));
     assert_eq!(usage(&client, &contract), json!(14));
 

@@ -254,9 +254,9 @@ fn what_is_given_up_on_can_be_paid_later_and_taken_back(database: &Database) {
     assert_eq!(books::balance(&scene.client, "acme")[0], ["0.00", "0.00", "0.00", "60.00"]);
     let back = books::write_off(&scene.client, &invoice, &json!({"undo": true})).ok();
     assert_eq!(amounts(&back), ["PARTIALLY_PAID", "40.00", "0.00", "60.00"]);
-    let told = back["write_offs"].as_array().expect("a list");
-    let told: Vec<[String; 2]> = told.iter().map(|told| books::fields(told, ["amount", "reason"])).collect();
-    assert_eq!(told, [["100.00", "insolvent"], ["-40.00", "null"], ["-60.00", "null"]]);
+    let reported = back["write_offs"].as_array().expect("a list");
+    let reported: Vec<[String; 2]> = reported.iter().map(|reported| books::fields(reported, ["amount", "reason"])).collect();
+    assert_eq!(reported, [["100.00", "insolvent"], ["-40.00", "null"], ["-60.00", "null"]]);
     assert!(back["write_offs"][0]["recorded_by"].as_str().is_some_and(|by| by.starts_with("api_key:")), "{back}");
     let kinds: Vec<String> = books::statement(&scene.client, "acme");
     assert_eq!(

@@ -22,7 +22,7 @@ on_both_databases!(
 );
 
 /// Returns the type, the sequence and the state of notifications about documents, and of others the type and the sequence.
-fn told(notifications: &[Value]) -> Vec<String> {
+fn reported(notifications: &[Value]) -> Vec<String> {
     let one = |notification: &Value| {
         let [kind, sequence] = books::fields(notification, ["type", "sequence"]);
         let data = &notification["data"];
@@ -74,10 +74,10 @@ fn what_happens_to_a_document_is_told_with_its_state(database: &Database) {
     let (mut scene, mut reader) = begin(database);
     let contract_ref = scene.sell(&[year()]);
     scene.calls("2026-01-09", 10);
-    assert_eq!(told(&reader.read(&scene.client)), ["contract.changed 1", "document.opened 1 UB-INV-1 DRAFT null"]);
+    assert_eq!(reported(&reader.read(&scene.client)), ["contract.changed 1", "document.opened 1 UB-INV-1 DRAFT null"]);
     scene.run_on("2026-02-02");
     let issued = reader.read(&scene.client);
-    assert_eq!(told(&issued), ["document.issued 2 UB-INV-1 ISSUED 59.00"]);
+    assert_eq!(reported(&issued), ["document.issued 2 UB-INV-1 ISSUED 59.00"]);
     let invoice = books::numbered(&scene.client, "UB-INV-1");
     let [notification] = issued.as_slice() else { panic!("one: {issued:?}") };
     let entity = scene.entity();
@@ -104,7 +104,7 @@ fn what_happens_to_a_document_is_told_with_its_state(database: &Database) {
     books::reverse(client, &first, &json!({})).ok();
     books::void(client, invoice).ok();
     assert_eq!(
-        told(&reader.read(client)),
+        reported(&reader.read(client)),
         [
             "document.settled 3 UB-INV-1 PARTIALLY_PAID 39.00",
             "document.settled 4 UB-INV-1 PAID 0.00",
@@ -125,7 +125,7 @@ fn a_payment_tells_each_document_that_it_settles_once(database: &Database) {
     let client = &scene.client;
     let invoice = books::numbered(client, "UB-INV-1")["document_ref"].clone();
     books::pay(client, &invoice, &json!({"amount": "60.00", "overpayment": true})).ok();
-    let mut settled = told(&reader.read(client));
+    let mut settled = reported(&reader.read(client));
     settled.sort();
     assert_eq!(settled, ["document.settled 3 UB-INV-1 PAID 0.00", "document.settled 3 UB-INV-2 PARTIALLY_PAID 38.00"]);
 }
@@ -192,7 +192,7 @@ fn each_version_of_a_contract_is_told_and_so_is_its_end(database: &Database) {
     let contract_ref = scene.sell(&[product("p", "2026-01-01", "2026-03-31")]);
     scene.edit(&contract_ref, &json!({"po_number": "PO-7"}));
     let notifications = reader.read(&scene.client);
-    assert_eq!(told(&notifications), ["contract.changed 1", "contract.changed 2"]);
+    assert_eq!(reported(&notifications), ["contract.changed 1", "contract.changed 2"]);
     let facts = |notification: &Value| {
         books::fields(&notification["data"], ["contract_ref", "po_number", "version", "state", "effective_end_date"])
     };
@@ -201,7 +201,7 @@ fn each_version_of_a_contract_is_told_and_so_is_its_end(database: &Database) {
 
     scene.run_on_each(&["2026-02-02", "2026-02-28"]);
     let is_ending = |notifications: Vec<Value>| -> Vec<String> {
-        told(&notifications).into_iter().filter(|told| told.starts_with("contract.")).collect()
+        reported(&notifications).into_iter().filter(|reported| reported.starts_with("contract.")).collect()
     };
     assert_eq!(is_ending(reader.read(&scene.client)), Vec::<String>::new());
     // The 30th day before 31 March is 1 March.
@@ -223,7 +223,7 @@ fn a_document_is_told_to_be_overdue_once_on_the_day_after_its_due_date(database:
     let paid = books::numbered(&scene.client, "UB-INV-2")["document_ref"].clone();
     books::pay(&scene.client, &paid, &json!({"amount": "49.00"})).ok();
     let overdue = |reader: &mut Reader<'_>, client: &Client| -> Vec<String> {
-        told(&reader.read(client)).into_iter().filter(|told| told.starts_with("document.overdue")).collect()
+        reported(&reader.read(client)).into_iter().filter(|reported| reported.starts_with("document.overdue")).collect()
     };
     // The invoices are due on 4 March.
     scene.run_on("2026-03-04");
@@ -248,14 +248,14 @@ fn a_contract_that_is_not_billed_is_told_once_a_day_until_it_is(database: &Datab
     };
     fail_at(&mut scene, "2026-02-02T12:00:00Z");
     let failed = reader.read(&scene.client);
-    assert_eq!(told(&failed), ["billing.failed 2"]);
+    assert_eq!(reported(&failed), ["billing.failed 2"]);
     let facts = books::fields(&failed[0]["data"], ["contract_ref", "contract_number", "customer_ref", "code"]);
     assert_eq!(facts, [contract_ref.as_str(), "C-1", "acme", "paper_incomplete"]);
     assert_eq!(failed[0]["subject"], format!("contract:{contract_ref}"));
     fail_at(&mut scene, "2026-02-03T11:59:00Z");
-    assert_eq!(told(&reader.read(&scene.client)), [""; 0]);
+    assert_eq!(reported(&reader.read(&scene.client)), [""; 0]);
     fail_at(&mut scene, "2026-02-03T12:05:00Z");
-    assert_eq!(told(&reader.read(&scene.client)), ["billing.failed 3"]);
+    assert_eq!(reported(&reader.read(&scene.client)), ["billing.failed 3"]);
     scene.edit_entity(&entity, &json!({"paper": "LENIENT"})).ok();
     books::run(&scene.client);
     let kinds: Vec<String> = reader.read(&scene.client).iter().map(|one| text(&one["type"]).to_owned()).collect();
@@ -436,9 +436,9 @@ fn a_restored_database_begins_another_epoch_and_no_client_misses_it(database: &D
     assert_eq!(client.get(&format!("/api/contracts/{lost}")).status, 404);
     // The client of the lost time does not wait for the position after its last one.
     let list = |after: u64| client.get(&format!("/api/notifications/filter?after={after}"));
-    let told = list(last);
-    assert_eq!((told.status, told.text_of("code").as_str()), (409, "feed_restarted"));
-    let restart = told.body.clone();
+    let reported = list(last);
+    assert_eq!((reported.status, reported.text_of("code").as_str()), (409, "feed_restarted"));
+    let restart = reported.body.clone();
     let position = restart["position"].as_u64().expect("a position");
     let epoch = position / 1_000_000;
     assert!(epoch > 1_700_000_000 && position == epoch * 1_000_000, "{restart}");

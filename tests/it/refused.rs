@@ -42,7 +42,7 @@ fn count(row: &Value) -> u64 {
 }
 
 /// Returns the code, customer, usage product and count of each row.
-fn told(rows: &[Value]) -> Vec<(&str, &str, &str, u64)> {
+fn reported(rows: &[Value]) -> Vec<(&str, &str, &str, u64)> {
     rows.iter().map(|row| (field(row, "code"), field(row, "customer_ref"), field(row, "usage_product_ref"), count(row))).collect()
 }
 
@@ -61,7 +61,7 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     let rows = counted(&client, "", 3);
     let names = ["nobody", catalog::API_CALLS];
     let mut expected = vec![("invalid_format", names[0], names[1], 1), ("unknown_reference", names[0], names[1], 2)];
-    assert_eq!(told(&rows), expected, "{rows:?}");
+    assert_eq!(reported(&rows), expected, "{rows:?}");
     assert_eq!((rows[0]["day"].as_str(), rows[0]["pointer"].as_str()), (Some(day.as_str()), Some("/quantity")));
     assert_eq!(rows[0]["request_id"], "the-last-one");
     let example: Value = serde_json::from_str(rows[0]["example"].as_str().expect("an example")).expect("the event");
@@ -95,9 +95,9 @@ fn refused_usage_is_counted_whichever_way_it_comes(database: &Database) {
     // Both batches have two events of `of_nobody` and one of `catalog::event`, whose customer doesn't exist either.
     expected[1].3 += 3 + 3 + 2 + 2 + 2;
     let rows = counted(&client, "customer_ref=nobody", 15);
-    assert_eq!(told(&rows), expected, "{rows:?}");
+    assert_eq!(reported(&rows), expected, "{rows:?}");
     let rows = counted(&client, "customer_ref=free-form", 1);
-    assert_eq!(told(&rows), [("format_error", "free-form", "", 1)], "{rows:?}");
+    assert_eq!(reported(&rows), [("format_error", "free-form", "", 1)], "{rows:?}");
 
     // With filters, and in pages.
     for (query, count) in [
@@ -127,7 +127,7 @@ fn what_is_counted_is_written_when_a_server_stops_and_added_to_what_is_there(dat
     }
     let server = Server::start(database);
     let rows = counted(&Client::new_key(&server), "", 2);
-    assert_eq!(told(&rows), [("unknown_reference", "nobody", catalog::API_CALLS, 2)], "{rows:?}");
+    assert_eq!(reported(&rows), [("unknown_reference", "nobody", catalog::API_CALLS, 2)], "{rows:?}");
     let first: &str = rows[0]["first_at"].as_str().expect("an instant");
     assert!(first < rows[0]["last_at"].as_str().expect("an instant"));
 }
@@ -150,7 +150,7 @@ fn what_cannot_be_told_apart_is_counted_together(database: &Database) {
     let client = Client::new_key(&server);
     let rows = counted(&client, "", 3);
     let kept = "x".repeat(64);
-    let of: Vec<(&str, u64)> = told(&rows).into_iter().map(|(_, customer, _, count)| (customer, count)).collect();
+    let of: Vec<(&str, u64)> = reported(&rows).into_iter().map(|(_, customer, _, count)| (customer, count)).collect();
     assert_eq!(of, [("long", 1), (kept.as_str(), 2)], "{rows:?}");
     let longest = rows.iter().map(|row| row["example"].as_str().map_or(0, str::len)).max();
     assert!(longest.is_some_and(|bytes| (2046..=2048).contains(&bytes)), "{longest:?}");
@@ -164,7 +164,7 @@ fn events_of_a_batch_whose_errors_are_not_listed_are_counted(database: &Database
     assert_eq!(batch["results"][1_999]["errors"], json!([]), "the errors of the last event are not listed");
     assert_eq!(client.post("/api/usage/event/batch", &json!({"events": events, "atomic": true})).status, 422);
     let rows = counted(&client, "", 4_000);
-    assert_eq!(told(&rows), [("unknown_field", "", "", 4_000)], "{rows:?}");
+    assert_eq!(reported(&rows), [("unknown_field", "", "", 4_000)], "{rows:?}");
     assert_eq!(rows[0]["pointer"], "/x");
 }
 

@@ -22,20 +22,20 @@ fn a_server_told_to_stop_under_load_finishes_what_it_answered_and_ends(database:
 
     let status = server.wait_for_exit(EXIT_WITHIN).expect("the server exits in time");
     assert_eq!(status.code(), Some(0), "{}", server.stderr());
-    let told = load.join();
+    let reported = load.join();
     let restarted = Server::start(database);
     let client = client.at(&restarted);
     let mut acknowledged = 0;
     let mut in_doubt = 0;
-    for told in &told {
+    for reported in &reported {
         // Rejections are allowed, failures are not.
-        assert!(told.refused.iter().all(|(status, _)| *status == 503), "{:?}", told.refused);
-        for (_, result) in &told.acknowledged {
+        assert!(reported.refused.iter().all(|(status, _)| *status == 503), "{:?}", reported.refused);
+        for (_, result) in &reported.acknowledged {
             let event_ref = result["event_ref"].as_str().expect("a reference");
             assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "{event_ref}");
         }
-        acknowledged += told.acknowledged.len();
-        in_doubt += usize::from(told.in_doubt.is_some());
+        acknowledged += reported.acknowledged.len();
+        in_doubt += usize::from(reported.in_doubt.is_some());
     }
     let invoice = catalog::current_invoice(&client, &contract_ref);
     let quantity: usize = invoice["products"][0]["line_items"][1]["quantity"].to_string().parse().expect("a whole quantity");
@@ -56,13 +56,13 @@ fn after_a_clean_stop_the_file_alone_holds_everything() {
         server.terminate();
         let status = server.wait_for_exit(EXIT_WITHIN).expect("the server exits in time");
         assert_eq!(status.code(), Some(0), "{}", server.stderr());
-        let told = load.join();
+        let reported = load.join();
 
         let copy = database.copied();
 
         let restarted = Server::start(&copy);
         let client = client.at(&restarted);
-        for (_, result) in told.iter().flat_map(|told| &told.acknowledged) {
+        for (_, result) in reported.iter().flat_map(|reported| &reported.acknowledged) {
             let event_ref = result["event_ref"].as_str().expect("a reference");
             assert_eq!(client.get(&format!("/api/usage/event/{event_ref}")).status, 200, "round {round}: {event_ref}");
         }

@@ -140,8 +140,8 @@ fn statements_name_the_customer_they_are_about() {
         }
     }
     assert!(seen > 1000, "only {seen} plans");
-    let told: Vec<String> = everywhere.iter().map(|(statement, tables)| format!("{tables:?}: {statement}")).collect();
-    assert!(told.is_empty(), "{} statements query every node:\n{}", told.len(), told.join("\n"));
+    let reported: Vec<String> = everywhere.iter().map(|(statement, tables)| format!("{tables:?}: {statement}")).collect();
+    assert!(reported.is_empty(), "{} statements query every node:\n{}", reported.len(), reported.join("\n"));
     let expected = EVERYWHERE.iter().filter(|(_, why)| *why != FORGOTTEN).map(|(part, _)| *part);
     let in_vain: Vec<&str> = expected.filter(|part| !met.contains(part)).collect();
     assert!(in_vain.is_empty(), "no statement with these texts queries every node: {in_vain:?}");

@@ -146,8 +146,12 @@ fn each_credential_gets_as_far_in_each_operation_as_the_table_says(database: &Da
         }
     }
     table.finish();
-    let told = people[1].1.post("/auth/keys/generate", &json!({}));
-    assert!(told.text.contains("requires the role owner") && told.text.contains("your role is finance"), "{}", told.text);
+    let reported = people[1].1.post("/auth/keys/generate", &json!({}));
+    assert!(
+        reported.text.contains("requires the role owner") && reported.text.contains("your role is finance"),
+        "{}",
+        reported.text
+    );
     // Only owners see entries about objects that only owners manage.
     for (role, person) in &people {
         let log = person.get("/api/audit/filter?object_kind=API_KEY").ok();
@@ -402,9 +406,9 @@ fn a_recovery_code_lets_in_once_in_the_place_of_a_code(database: &Database) {
     assert_eq!(removed.status, 204, "{}", removed.text);
     if let Some(path) = database.url().strip_prefix("sqlite://") {
         let files = [path.to_owned(), format!("{path}-wal")].map(|file| std::fs::read(file).unwrap_or_default());
-        for told in codes.iter().map(|code| code.replace('-', "")).chain([secret]) {
+        for reported in codes.iter().map(|code| code.replace('-', "")).chain([secret]) {
             assert!(
-                !files.iter().any(|file| file.windows(told.len()).any(|part| part == told.as_bytes())),
+                !files.iter().any(|file| file.windows(reported.len()).any(|part| part == reported.as_bytes())),
                 "no secret is stored in plain text"
             );
         }

@@ -17,8 +17,8 @@ impl Collector {
     fn listen(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let told = self.clone();
-        std::thread::spawn(move || listener.incoming().for_each(|stream| told.take(stream.expect("a connection"))));
+        let reported = self.clone();
+        std::thread::spawn(move || listener.incoming().for_each(|stream| reported.take(stream.expect("a connection"))));
         format!("http://{address}")
     }
 

@@ -65,7 +65,7 @@ fn a_notification_arrives_signed_with_the_body_that_the_feed_shows(database: &Da
 
     let hooks = all.wait_for(2);
     assert_eq!(kinds(&hooks), ["contract.changed", "document.opened"]);
-    let told: BTreeMap<String, Value> = books::feed(database, &scene.client, 0)
+    let reported: BTreeMap<String, Value> = books::feed(database, &scene.client, 0)
         .into_iter()
         .map(|notification| (notification["notification_ref"].as_str().unwrap_or_default().to_owned(), notification))
         .collect();
@@ -73,9 +73,9 @@ fn a_notification_arrives_signed_with_the_body_that_the_feed_shows(database: &Da
         assert!(hook.is_signed_with(&endpoint.secret) && !hook.is_signed_with(&narrow.secret), "{hook:?}");
         assert_eq!(hook.header("content-type"), "application/json");
         assert!(hook.header("user-agent").starts_with("usage-billing-webhooks/"), "{hook:?}");
-        let told = &told[hook.id()];
+        let reported = &reported[hook.id()];
         for (name, value) in hook.body.as_object().expect("an object") {
-            assert_eq!(told[name], *value, "{name} of {told}");
+            assert_eq!(reported[name], *value, "{name} of {reported}");
         }
     }
     let opened = documents.wait_for(1);
@@ -162,8 +162,8 @@ fn an_endpoint_that_is_gone_is_disabled_and_gets_what_it_missed_on_request(datab
     endpoint.wait_for(&scene.client, "state", &json!("DISABLED"));
     let shown = endpoint.shown(&scene.client);
     assert_eq!((&shown["enabled"], &shown["disabled_reason"]), (&json!(false), &json!("GONE")));
-    let told = books::notifications(&scene.client, "type=endpoint.disabled");
-    assert_eq!(told[0]["subject"], format!("endpoint:{}", endpoint.endpoint_ref));
+    let reported = books::notifications(&scene.client, "type=endpoint.disabled");
+    assert_eq!(reported[0]["subject"], format!("endpoint:{}", endpoint.endpoint_ref));
     let entries = scene.client.get(&format!("/api/audit/filter?object_ref={}", endpoint.endpoint_ref)).ok();
     assert_eq!((&entries[0]["action"], &entries[1]["action"]), (&json!("DISABLE"), &json!("CREATE")));
     sell(&scene);
@@ -222,8 +222,8 @@ fn a_test_goes_to_its_endpoint_only_and_changes_nothing(database: &Database) {
     let hooks = tested.hooks();
     assert_eq!(kinds(&hooks), ["webhook.test"]);
     assert!(hooks[0].is_signed_with(&endpoint.secret));
-    let told = books::notifications(&scene.client, "type=webhook.test");
-    assert_eq!(told[0]["notification_ref"], hooks[0].id());
+    let reported = books::notifications(&scene.client, "type=webhook.test");
+    assert_eq!(reported[0]["notification_ref"], hooks[0].id());
     let shown = endpoint.shown(&scene.client);
     assert_eq!((&shown["state"], &shown["failing_since"]), (&json!("DISABLED"), &Value::Null));
     sell(&scene);

@@ -397,9 +397,9 @@ pub fn wait_until_all_are_accepted(
 ) {
     let begun = Instant::now();
     loop {
-        let told = books::feed(database, client, 0);
+        let reported = books::feed(database, client, 0);
         let accepted = receiver.accepted();
-        let missing: Vec<&Value> = told
+        let missing: Vec<&Value> = reported
             .iter()
             .map(|notification| &notification["notification_ref"])
             .filter(|id| !accepted.contains_key(id.as_str().unwrap_or_default()))
@@ -407,7 +407,7 @@ pub fn wait_until_all_are_accepted(
         if missing.is_empty() {
             return;
         }
-        assert!(begun.elapsed() < MAX_WAIT * 2, "of {} notifications, these are missing: {missing:?}", told.len());
+        assert!(begun.elapsed() < MAX_WAIT * 2, "of {} notifications, these are missing: {missing:?}", reported.len());
         advance(client);
         thread::sleep(Duration::from_millis(200));
     }

@@ -90,7 +90,7 @@ impl Load {
 }
 
 fn work(client: &Client, stop: &AtomicBool, acknowledged: &AtomicUsize, event: impl Fn(usize) -> Value) -> LoadResult {
-    let mut told = LoadResult::default();
+    let mut reported = LoadResult::default();
     for index in 0.. {
         if stop.load(Ordering::SeqCst) {
             break;
@@ -98,15 +98,15 @@ fn work(client: &Client, stop: &AtomicBool, acknowledged: &AtomicUsize, event: i
         let event = event(index);
         match client.try_post("/api/usage/event", &event) {
             Ok(answer) if answer.status == 200 => {
-                told.acknowledged.push((event, answer.body));
+                reported.acknowledged.push((event, answer.body));
                 acknowledged.fetch_add(1, Ordering::SeqCst);
             }
-            Ok(answer) => told.refused.push((answer.status, answer.text)),
+            Ok(answer) => reported.refused.push((answer.status, answer.text)),
             Err(_) => {
-                told.in_doubt = Some(event);
+                reported.in_doubt = Some(event);
                 break;
             }
         }
     }
-    told
+    reported
 }

@@ -252,13 +252,13 @@ fn record(
     action: AuditAction,
     change: AuditChange<'_>,
 ) -> UseCaseResult<()> {
-    let (thing, told) = match change {
+    let (thing, reported) = match change {
         AuditChange::Made(made) => (made, services.teller.render_diff(None, Some(made))),
         AuditChange::From(before, after) => (after, services.teller.render_diff(Some(before), Some(after))),
         AuditChange::Gone(gone) => (gone, services.teller.render_diff(Some(gone), None)),
         AuditChange::Unshown(thing) => (thing, Some(AuditDiff { before: None, after: None })),
     };
-    let Some(AuditDiff { before, after }) = told else { return Ok(()) };
+    let Some(AuditDiff { before, after }) = reported else { return Ok(()) };
     let entry = AuditEntry {
         audit_ref: AuditRef::from_uuid(services.ids.new_id()),
         at: services.now(),

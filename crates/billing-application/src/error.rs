@@ -79,7 +79,7 @@ pub enum UseCaseError {
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
     /// The format is invalid, or cannot map the submitted event.
-    #[error("{}", told(errors))]
+    #[error("{}", reported(errors))]
     FormatFailed {
         /// The origin of the expressions.
         mapping: MappingOrigin,
@@ -192,7 +192,7 @@ impl From<Violations> for UseCaseError {
     }
 }
 
-fn told(errors: &[FormatError]) -> String {
+fn reported(errors: &[FormatError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 

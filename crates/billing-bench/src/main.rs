@@ -67,10 +67,10 @@ type Outcome<T> = Result<T, Failure>;
 
 fn main() -> ExitCode {
     // The harness panics if a request gets no response. After a stop, requests get no response, so these panics are not printed.
-    let told = std::panic::take_hook();
+    let reported = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !stop::is_asked() {
-            told(panic);
+            reported(panic);
         }
     }));
     match std::panic::catch_unwind(run) {

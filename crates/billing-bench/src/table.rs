@@ -76,16 +76,16 @@ const fn micros(row: &'static str, what: &'static str, kind: Kind, most: f64) ->
     Value { row, what, kind: Some(kind), reach: Reach::AtMost(most), unit: " µs" }
 }
 
-const fn told(row: &'static str, base: &'static str) -> Ratio {
+const fn reported(row: &'static str, base: &'static str) -> Ratio {
     Ratio { reach: Reach::Nothing, ..least(row, base, 0.0) }
 }
 
 const RATIOS: [Ratio; 20] = [
-    told(rows::UNIFORM, rows::CEILING),
-    told(rows::HOT, rows::CEILING),
-    told(rows::ZIPF, rows::UNIFORM),
-    told(rows::HOT, rows::UNIFORM),
-    told(rows::KEYED, rows::UNIFORM),
+    reported(rows::UNIFORM, rows::CEILING),
+    reported(rows::HOT, rows::CEILING),
+    reported(rows::ZIPF, rows::UNIFORM),
+    reported(rows::HOT, rows::UNIFORM),
+    reported(rows::KEYED, rows::UNIFORM),
     of_postgres(rows::UNIFORM, rows::SAME_UNIFORM, 4.0),
     of_postgres(rows::HOT, rows::SAME_HOT, 10.0),
     of_postgres(rows::UNIFORM, rows::LEAST_UNIFORM, 2.3),

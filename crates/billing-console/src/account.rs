@@ -65,7 +65,7 @@ fn password(answers: &AccountAnswers) -> Markup {
         form.stack.narrow method="post" action=(href(&["account", "password"])) {
             (field(answers, "password", "password", "Current password", &secret("password", "password", "current-password")))
             (field(answers, "password", "new_password", "New password", &secret("password", "new_password", "new-password")))
-            p.told { "12 to 72 bytes; common passwords are rejected. Changing the password ends your other sessions." }
+            p.hint { "12 to 72 bytes; common passwords are rejected. Changing the password ends your other sessions." }
             div { button { "Change password" } }
         }
     }

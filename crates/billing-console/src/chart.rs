@@ -22,7 +22,7 @@ pub(crate) struct Bar {
     /// Label below the bar, if there is room.
     pub(crate) name: String,
     /// Tooltip.
-    pub(crate) told: String,
+    pub(crate) caption: String,
     /// Height as an exact decimal.
     pub(crate) value: String,
     /// Link target.
@@ -49,7 +49,7 @@ pub(crate) fn bars(name: &str, bars: &[Bar]) -> Markup {
                     // One link contains both rectangles, so that the area above a low bar is clickable.
                     // SVG links ignore the `base` of an enclosing frame, so the target is explicit.
                     a href=(bar.href) target="_top" tabindex="-1" {
-                        title { (bar.told) }
+                        title { (bar.caption) }
                         rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
                         rect.bar x=(from + 1) y=(TOP + HEIGHT - high) width=((to - from - 2).max(1)) height=(high) {}
                     }
@@ -76,7 +76,7 @@ impl Point {
 }
 
 /// Renders a line through points in order, with an optional marked point.
-pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: &str, told: &str) -> Markup {
+pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: &str, caption: &str) -> Markup {
     let places: Vec<(i128, i128)> = points.iter().chain(marked).filter_map(Point::places).collect();
     let far = Axis::holding(places.iter().map(|(x, _)| *x).max().unwrap_or_default());
     let high = Axis::holding(places.iter().map(|(_, y)| *y).max().unwrap_or_default());
@@ -96,7 +96,7 @@ pub(crate) fn line(name: &str, points: &[Point], marked: Option<&Point>, below: 
             text x=(LEFT + WIDTH) y=(TOP + HEIGHT + 36) text-anchor="end" { (below) }
             polyline.line points=(line.join(" ")) {}
             @if let Some((x, y)) = marked.and_then(Point::places).map(at) {
-                circle.mark cx=(x) cy=(y) r="6" { title { (told) } }
+                circle.mark cx=(x) cy=(y) r="6" { title { (caption) } }
             }
         },
     )
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     fn bar(value: &str) -> Bar {
-        Bar { name: format!("n{value}"), told: format!("<{value}>"), value: value.to_owned(), href: format!("?v={value}") }
+        Bar { name: format!("n{value}"), caption: format!("<{value}>"), value: value.to_owned(), href: format!("?v={value}") }
     }
 
     /// Returns the heights of the drawn bars in order.

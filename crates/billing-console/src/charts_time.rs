@@ -33,7 +33,7 @@ pub(crate) fn month_bars(bars: &[Bar]) -> Markup {
             @let length = high.along(billionths(&bar.value).unwrap_or_default(), HEIGHT);
             @if length > 0 {
                 a href=(bar.href) target="_top" tabindex="-1" {
-                    title { (bar.told) }
+                    title { (bar.caption) }
                     rect.over x=(from) y=(TOP) width=(to - from) height=(HEIGHT) {}
                     rect.bar x=(from + 2) y=(TOP + HEIGHT - length) width=((to - from - 4).max(1)) height=(length) {}
                 }
@@ -102,7 +102,7 @@ mod tests {
     use crate::figure::ONE;
 
     fn bar(value: &str) -> Bar {
-        Bar { name: format!("n{value}"), told: format!("<{value}>"), value: value.to_owned(), href: format!("?v={value}") }
+        Bar { name: format!("n{value}"), caption: format!("<{value}>"), value: value.to_owned(), href: format!("?v={value}") }
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn hint(field: &TaskField) -> String {
 
 fn below(field: &TaskField, hint: &str) -> Markup {
     html! {
-        @if !field.hint.is_empty() { p.told id=(hint) { (field.hint) } }
+        @if !field.hint.is_empty() { p.hint id=(hint) { (field.hint) } }
         (reasons(field))
     }
 }

@@ -371,7 +371,7 @@ impl Suggestions {
 /// Renders a field with its description and errors. A short form offers few objects by name instead of an input for a reference.
 pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: bool) -> Markup {
     let Field { name, meaning, required, value, wrong, .. } = field;
-    let (id, told) = (format!("field-{name}"), format!("told-{name}"));
+    let (id, caption) = (format!("field-{name}"), format!("told-{name}"));
     let suggested = suggestions.iter().find(|suggested| suggested.field == own(name));
     let named = suggested.filter(|suggested| is_short && suggested.are_few()).map(|suggested| suggested.named(value));
     let list = suggested.filter(|_| named.is_none()).map(|suggested| list_of(suggested.field));
@@ -384,7 +384,7 @@ pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: 
         max_length: 4096,
         required: *required,
         id: Some(&id),
-        told_by: (!meaning.is_empty()).then_some(told.as_str()),
+        told_by: (!meaning.is_empty()).then_some(caption.as_str()),
         list: list.as_deref(),
         is_wrong: !wrong.is_empty(),
     };
@@ -392,7 +392,7 @@ pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: 
         div.field data-for=[for_words(&field.of_words)] data-switch[field.switches] {
             label for=(id) { (label) @if *required { span aria-hidden="true" { " *" } } }
             (input.markup())
-            @if !meaning.is_empty() { p.told id=(told) { (readable(meaning)) } }
+            @if !meaning.is_empty() { p.hint id=(caption) { (readable(meaning)) } }
             @for reason in wrong { p.wrong { (readable(reason)) } }
         }
     }

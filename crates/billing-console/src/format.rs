@@ -106,8 +106,8 @@ pub fn format_editor(editor: &FormatEditor) -> Markup {
 }
 
 fn shown(name: &str, label: &str, required: bool, meaning: &str, field: &FormatField) -> Markup {
-    let (id, told) = (format!("field-{name}"), format!("told-{name}"));
-    let (described, invalid) = ((!meaning.is_empty()).then_some(&told), (!field.wrong.is_empty()).then_some("true"));
+    let (id, caption) = (format!("field-{name}"), format!("told-{name}"));
+    let (described, invalid) = ((!meaning.is_empty()).then_some(&caption), (!field.wrong.is_empty()).then_some("true"));
     html! {
         div.field {
             label for=(id) { (label) @if required { span aria-hidden="true" { " *" } } }
@@ -116,7 +116,7 @@ fn shown(name: &str, label: &str, required: bool, meaning: &str, field: &FormatF
             } @else {
                 textarea.code id=(id) name=(name) rows="2" spellcheck="false" required[required] aria-describedby=[described] aria-invalid=[invalid] { (field.value) }
             }
-            @if !meaning.is_empty() { p.told id=(told) { (meaning) } }
+            @if !meaning.is_empty() { p.hint id=(caption) { (meaning) } }
             @for reason in &field.wrong { p.wrong { (reason) } }
         }
     }

@@ -52,7 +52,7 @@ pub struct ChartMonth {
     /// Label below the bar.
     pub name: String,
     /// Name with the year.
-    pub told: String,
+    pub caption: String,
 }
 
 /// Usage by day of two months.
@@ -287,8 +287,8 @@ fn billed(answers: &HomeAnswers) -> Markup {
         let row = of(month, currency);
         let value = row.map_or_else(|| "0".to_owned(), |row| row.billed().to_text());
         let count = row.map_or_else(|| "0".to_owned(), |row| row.documents().to_text());
-        let told = format!("{}: {} {currency}, {} documents", month.told, grouped(&value), grouped(&count));
-        Bar { name: month.name.clone(), told, value, href: documents(month, Some(currency)) }
+        let caption = format!("{}: {} {currency}, {} documents", month.caption, grouped(&value), grouped(&count));
+        Bar { name: month.name.clone(), caption, value, href: documents(month, Some(currency)) }
     };
     html! {
         @if currencies.is_empty() { p.muted { "No documents were issued in the last 12 months." } } @else {
@@ -307,7 +307,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
                             @for currency in &currencies { th.amount scope="col" { (currency) } }
                         } }
                         tbody { @for month in &answers.months { tr {
-                            td { a href=(documents(month, None)) { (month.told) } }
+                            td { a href=(documents(month, None)) { (month.caption) } }
                             @for currency in &currencies {
                                 @let billed = of(month, currency).map(|row| row.billed().to_text());
                                 td.amount { (billed.map_or_else(none, |amount| exact(&amount, currency))) }
@@ -382,7 +382,7 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
     let all = series(answers, slots);
     let (Some(first), Some(last)) = (slots.first(), slots.get(*today)) else { return html! {} };
     let explore = |narrowed: &[(&str, &str)]| {
-        let days = [("from", first.told.as_str()), ("to", last.told.as_str())];
+        let days = [("from", first.caption.as_str()), ("to", last.caption.as_str())];
         address("usage", &[narrowed, days.as_slice()].concat())
     };
     html! {
@@ -493,7 +493,7 @@ mod tests {
             first_day: day.to_owned(),
             last_day: last_day.to_owned(),
             name: name.to_owned(),
-            told: format!("{name} 2026"),
+            caption: format!("{name} 2026"),
         }
     }
 
@@ -610,7 +610,14 @@ mod tests {
     fn days() -> Vec<ChartBucket> {
         let day = |day: &str| {
             let at = format!("{day}T00:00:00Z");
-            ChartBucket { starts: at.clone(), from: at.clone(), to: at, name: day.to_owned(), told: day.to_owned(), closer: None }
+            ChartBucket {
+                starts: at.clone(),
+                from: at.clone(),
+                to: at,
+                name: day.to_owned(),
+                caption: day.to_owned(),
+                closer: None,
+            }
         };
         ["2026-10-30", "2026-10-31", "2026-11-01", "2026-11-02", "2026-11-03"].map(day).to_vec()
     }

@@ -78,7 +78,7 @@ pub fn import_form(formats: JsonView<'_>, max_bytes: usize) -> Markup {
             div.field {
                 label for="file" { "File" }
                 input #file type="file" name="file" accept=".csv,.tsv,.txt,.json,.ndjson,.jsonl,text/csv,application/json" aria-describedby="file-told";
-                p.told #file-told {
+                p.hint #file-caption {
                     "Maximum: " (grouped(&(max_bytes / 1024).to_string())) " KiB. Import larger files with " code { "POST /api/usage/import" } " or "
                     code { "usage-billing import" } ". They appear in the same list."
                 }
@@ -105,7 +105,7 @@ fn format_choice(formats: JsonView<'_>, chosen: &str) -> Markup {
                     option value=(name) selected[name == chosen] { "Usage format " (name) }
                 }
             }
-            p.told #format-told { "A usage format converts lines of any structure to usage events." }
+            p.hint #format-caption { "A usage format converts lines of any structure to usage events." }
         }
     }
 }

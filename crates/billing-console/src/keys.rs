@@ -103,7 +103,7 @@ fn change(key: JsonView<'_, ApiKeyJson>) -> Markup {
                 }
             }
             form.stack method="post" action=(href(&["keys", "delete", &reference])) {
-                p.told { "Clients that use this key lose access immediately." }
+                p.hint { "Clients that use this key lose access immediately." }
                 div { button.grave { "Delete key" } }
             }
         }
@@ -121,7 +121,7 @@ fn made(form: &KeyForm) -> Markup {
             div.field {
                 label for="key-name" { "Name" }
                 input id="key-name" name="name" maxlength="255" value=(form.name) aria-describedby="told-name";
-                p.told id="told-name" { "Client that uses the key, such as the name of a gateway." }
+                p.hint id="told-name" { "Client that uses the key, such as the name of a gateway." }
                 @for reason in wrong("name") { p.wrong { (reason) } }
             }
             fieldset.choices {
@@ -137,7 +137,7 @@ fn made(form: &KeyForm) -> Markup {
             div.field {
                 label for="key-ends" { "Expires" }
                 input id="key-ends" name="ends" type="date" value=(form.ends) aria-describedby="told-ends";
-                p.told id="told-ends" { "The key expires at the start of this day in UTC. Empty: the key does not expire." }
+                p.hint id="told-ends" { "The key expires at the start of this day in UTC. Empty: the key does not expire." }
                 @for reason in wrong("expires_at") { p.wrong { (reason) } }
             }
             div { button { "Create key" } }

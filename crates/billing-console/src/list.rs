@@ -650,9 +650,9 @@ mod tests {
             DOCUMENTS.columns.iter().filter(|column| ["document_number", "total"].contains(&column.field)).copied().collect();
         assert_eq!(headings(&columns), ["Number", "Total", "Currency"]);
         let total: serde_json::Value = serde_json::from_str("12345678901234.000001").expect("a number");
-        let told = row(&columns, &json!({"document_number": "UB-1", "total": total, "currency": "EUR"}));
-        let told: Vec<(&str, bool)> = told.iter().map(|(text, is_number)| (text.as_str(), *is_number)).collect();
-        assert_eq!(told, [("UB-1", false), ("12345678901234.000001", true), ("EUR", false)]);
+        let caption = row(&columns, &json!({"document_number": "UB-1", "total": total, "currency": "EUR"}));
+        let caption: Vec<(&str, bool)> = caption.iter().map(|(text, is_number)| (text.as_str(), *is_number)).collect();
+        assert_eq!(caption, [("UB-1", false), ("12345678901234.000001", true), ("EUR", false)]);
     }
 
     #[test]

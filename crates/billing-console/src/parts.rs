@@ -130,9 +130,9 @@ pub(crate) fn money<T>(amount: JsonView<'_, T>, currency: &str) -> Markup {
 }
 
 /// Renders the amounts of a list's header, such as `EUR 5311.62, USD 3.00`.
-pub(crate) fn amounts(told: &str) -> Markup {
+pub(crate) fn amounts(caption: &str) -> Markup {
     html! {
-        @for (place, one) in told.split(", ").enumerate() {
+        @for (place, one) in caption.split(", ").enumerate() {
             @if place > 0 { ", " }
             @if let Some((currency, amount)) = one.split_once(' ') { (amount_of(amount, currency)) } @else { (one) }
         }

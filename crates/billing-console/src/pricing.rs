@@ -348,13 +348,13 @@ fn over_quantity(
     let marked = marked.and_then(point);
     let currency = rates.items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.currency().to_text());
     let drawn = if steps.is_empty() { points.clone() } else { stepped(&points) };
-    let told =
+    let caption =
         |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
     html! {
         @if points.len() > 1 {
             figure {
                 figcaption.muted { "Price by quantity in a full period, " (currency.as_deref().unwrap_or_default()) }
-                (line(&format!("Chart of {}", name_of(item)), &drawn, marked.as_ref(), "quantity", &marked.as_ref().map(told).unwrap_or_default()))
+                (line(&format!("Chart of {}", name_of(item)), &drawn, marked.as_ref(), "quantity", &marked.as_ref().map(caption).unwrap_or_default()))
             }
             details {
                 summary { "Show as table" }

@@ -118,7 +118,7 @@ fn change(one: JsonView<'_, AdministratorJson>, is_own: bool) -> Markup {
                 p.muted { "Manage your password and second factor in " a href=(href(&["account"])) { "your account" } "." }
             } @else {
                 form.stack method="post" action=(href(&["team", "reset", &reference])) {
-                    p.told { "Creates a one-time password for an administrator who forgot the password." }
+                    p.hint { "Creates a one-time password for an administrator who forgot the password." }
                     @if one.second_factor_since().is_there() {
                         label.check {
                             input type="checkbox" name="remove_second_factor" value="true";
@@ -132,7 +132,7 @@ fn change(one: JsonView<'_, AdministratorJson>, is_own: bool) -> Markup {
                 @if is_disabled {
                     div { button.plain { "Enable" } }
                 } @else {
-                    p.told { "Logs the administrator out and blocks log-ins. API keys keep working." }
+                    p.hint { "Logs the administrator out and blocks log-ins. API keys keep working." }
                     div { button.grave { "Disable" } }
                 }
             }

@@ -36,7 +36,7 @@ pub struct ChartBucket {
     /// Label below the bar.
     pub name: String,
     /// Name of the day, hour or month.
-    pub told: String,
+    pub caption: String,
     /// Explorer query for this interval alone; `None` for the shortest interval.
     pub closer: Option<Vec<(&'static str, String)>>,
 }
@@ -234,8 +234,8 @@ fn bars_of(series: &Series, narrowed: &[(String, String)], slots: &[ChartBucket]
             }
             None => events(narrowed, &[of_series, ("from", &slot.from), ("to", &slot.to)]),
         };
-        let told = format!("{}: {} {}, events: {count}", slot.told, grouped(quantity), unit_of(quantity, &series.unit));
-        Bar { name: slot.name.clone(), told, value: quantity.clone(), href: closer }
+        let caption = format!("{}: {} {}, events: {count}", slot.caption, grouped(quantity), unit_of(quantity, &series.unit));
+        Bar { name: slot.name.clone(), caption, value: quantity.clone(), href: closer }
     };
     slots.iter().zip(&series.used).map(bar).collect()
 }
@@ -253,7 +253,7 @@ fn as_table(drawn: &[Series], narrowed: &[(String, String)], slots: &[ChartBucke
                         @for series in drawn { th.amount scope="col" { (isolated(&series.name)) @if !series.unit.is_empty() { ", " (unit_of("", &series.unit)) } } }
                     } }
                     tbody { @for (index, slot) in slots.iter().enumerate().filter(|(index, _)| is_used(*index)) { tr {
-                        td { a href=(events(narrowed, &[("from", &slot.from), ("to", &slot.to)])) { (slot.told) } }
+                        td { a href=(events(narrowed, &[("from", &slot.from), ("to", &slot.to)])) { (slot.caption) } }
                         @for series in drawn { td.amount { (grouped(&series.used[index].0)) } }
                     } } }
                 }
@@ -338,8 +338,8 @@ fn totals(all: &[Series], totals: JsonView<'_, Vec<SummaryLineJson>>, span: &Spa
 }
 
 fn refused(span: &Span, explored: &Explored) -> Markup {
-    let told = |name: &str| ["customer_ref", "usage_product_ref"].contains(&name);
-    let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| told(name)).cloned().collect();
+    let caption = |name: &str| ["customer_ref", "usage_product_ref"].contains(&name);
+    let kept: Vec<(String, String)> = span.narrowed.iter().filter(|(name, _)| caption(name)).cloned().collect();
     let days = [("from", explored.days.0.as_str()), ("to", explored.days.1.as_str())];
     html! {
         @if JsonView::<Value>::of(&explored.refused).elements().next().is_some() {
@@ -359,7 +359,7 @@ mod tests {
         let at = |day: &str| format!("2026-11-{day}T00:00:00Z");
         let date = format!("2026-11-{day}");
         let closer = Some(vec![("from", date.clone()), ("to", date.clone())]);
-        ChartBucket { starts: at(day), from: at(day), to: at(next), name: format!("{day} Nov"), told: date, closer }
+        ChartBucket { starts: at(day), from: at(day), to: at(next), name: format!("{day} Nov"), caption: date, closer }
     }
 
     fn answers() -> UsageAnswers {
@@ -414,8 +414,8 @@ mod tests {
             let totals = json!([{"usage_product_ref": "<b>", "quantity": 7}, {"usage_product_ref": "calls", "quantity": 700}]);
             let page = usage_sums(&answers, JsonView::of(&totals), &span()).into_string();
             assert!(page.contains(&format!("<data value=\"{shown}\">")), "{aggregation}: {page}");
-            let told = ["largest quantity of each customer", "latest quantity of each customer"];
-            assert_eq!(told.iter().any(|told| page.contains(told)), is_needed, "{aggregation}: {page}");
+            let caption = ["largest quantity of each customer", "latest quantity of each customer"];
+            assert_eq!(caption.iter().any(|caption| page.contains(caption)), is_needed, "{aggregation}: {page}");
         }
     }
 

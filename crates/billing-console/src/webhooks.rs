@@ -97,7 +97,7 @@ fn entry(form: &WebhookForm, name: &str, label: &str, value: &str, meaning: &str
         div.field {
             label for=(name) { (label) }
             input id=(name) name=(name) value=(value) aria-describedby={ "told-" (name) };
-            p.told id={ "told-" (name) } { (meaning) }
+            p.hint id={ "told-" (name) } { (meaning) }
             @for (_, reason) in reasons { p.wrong { (reason) } }
         }
     }
@@ -150,7 +150,7 @@ fn actions(reference: &str) -> Markup {
                 div { button { "Rotate secret" } }
             }
             form.stack method="post" action=(doing("delete")) {
-                p.told { "The endpoint is deleted with its deliveries. Notifications are kept." }
+                p.hint { "The endpoint is deleted with its deliveries. Notifications are kept." }
                 div { button.grave { "Delete endpoint" } }
             }
         }

@@ -47,10 +47,10 @@ impl Call {
         &self,
         event: NewUsageEvent,
         answer: fn(&EventView) -> String,
-        told: fn(UseCaseError) -> UseCaseError,
+        reported: fn(UseCaseError) -> UseCaseError,
     ) -> Result<IngestOutcome, Problem> {
         let work = |reply| Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
-        match self.hand_over(work, None).await?.map_err(told)? {
+        match self.hand_over(work, None).await?.map_err(reported)? {
             Execution::Executed(taken) => Ok(taken),
             Execution::Replayed(_) => Err(Problem::internal()),
         }
@@ -61,10 +61,10 @@ impl Call {
         &self,
         event: NewUsageEvent,
         (answer, render): Answers,
-        told: fn(UseCaseError) -> UseCaseError,
+        reported: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
         let work = |keyed, reply| Work::Event(Box::new(QueuedEvent { event: event.clone(), answer, keyed, reply }));
-        self.written(render, &work, told).await
+        self.written(render, &work, reported).await
     }
 
     /// Submits a change of an event to the writer and waits until it is durable. The change runs once if the request has
@@ -76,10 +76,10 @@ impl Call {
         self,
         (event_ref, change): (EventRef, EventChange),
         render: fn(&ChangeOutcome) -> StoredResponse,
-        told: fn(UseCaseError) -> UseCaseError,
+        reported: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
         let work = |keyed, reply| Work::Change(QueuedChange { event_ref, change: change.clone(), keyed, reply });
-        self.written(render, &work, told).await
+        self.written(render, &work, reported).await
     }
 
     /// Counts a rejected event. If the sender is not looked up yet, defers the count until the lookup.
@@ -101,7 +101,7 @@ impl Call {
         &self,
         render: fn(&T) -> StoredResponse,
         work: &dyn Fn(Option<IdempotentWork<T>>, ReplyCallback<Execution<T>>) -> Work,
-        told: fn(UseCaseError) -> UseCaseError,
+        reported: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
         // Waiting for duplicates happens in this module, because the writer must not block.
         let keyed = self.keyed_by_body().map(|request| IdempotentRequest { wait: Duration::ZERO, ..request });
@@ -111,14 +111,14 @@ impl Call {
                 let twins = DuplicateWait::wait(&self.state, self.organization(), &request.key).await?;
                 loop {
                     let keyed = Some(IdempotentWork { request: request.clone(), render });
-                    let told = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
-                    if !twins.is_to_wait(&told).await {
-                        break told;
+                    let reported = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
+                    if !twins.is_to_wait(&reported).await {
+                        break reported;
                     }
                 }
             }
         };
-        match carried.map_err(told)? {
+        match carried.map_err(reported)? {
             Execution::Executed(done) => respond_stored(render(&done), None),
             Execution::Replayed(answer) => respond_stored(answer, Some(REPLAYED)),
         }

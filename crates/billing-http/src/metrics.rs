@@ -588,10 +588,10 @@ impl Collector for StoreCollector {
             let count = above_all + buckets.iter().map(|(_, pauses)| pauses).sum::<u64>();
             let buckets: Vec<(f64, u64)> = buckets
                 .into_iter()
-                .map(|(bound, pauses)| (Scale::Micros.told(bound), pauses))
+                .map(|(bound, pauses)| (Scale::Micros.reported(bound), pauses))
                 .chain([(f64::INFINITY, above_all)])
                 .collect();
-            metric.encode_histogram::<NoLabelSet>(Scale::Micros.told(micros), count, &buckets, None)?;
+            metric.encode_histogram::<NoLabelSet>(Scale::Micros.reported(micros), count, &buckets, None)?;
         }
         let Some(DiskUse { database, log, free }) = self.0.disk_use() else { return Ok(()) };
         let help = "What the database's files take of their disk";
@@ -613,7 +613,7 @@ enum Scale {
 }
 
 impl Scale {
-    fn told(self, value: u64) -> f64 {
+    fn reported(self, value: u64) -> f64 {
         match self {
             // Interprets the number as seconds: `u64` has no other lossless conversion to a float.
             Self::Number => Duration::from_secs(value).as_secs_f64(),
@@ -625,10 +625,10 @@ impl Scale {
 fn encode_distribution(mut metric: MetricEncoder<'_>, distribution: &Distribution, scale: Scale) -> fmt::Result {
     let buckets: Vec<(f64, u64)> = distribution
         .buckets()
-        .map(|(bound, many)| (scale.told(bound), many))
+        .map(|(bound, many)| (scale.reported(bound), many))
         .chain([(f64::INFINITY, distribution.above_all())])
         .collect();
-    metric.encode_histogram::<NoLabelSet>(scale.told(distribution.sum()), distribution.count(), &buckets, None)
+    metric.encode_histogram::<NoLabelSet>(scale.reported(distribution.sum()), distribution.count(), &buckets, None)
 }
 
 #[cfg(test)]

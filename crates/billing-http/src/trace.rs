@@ -13,10 +13,10 @@ pub(crate) fn begin(request_id: &str, _headers: &HeaderMap) -> Span {
 pub(crate) fn end(_span: &Span, _method: &str, _status: u16, _route: Option<&str>) {}
 
 #[cfg(feature = "telemetry")]
-pub(crate) use told::{begin, end};
+pub(crate) use reported::{begin, end};
 
 #[cfg(feature = "telemetry")]
-mod told {
+mod reported {
     use opentelemetry::propagation::{Extractor, TextMapPropagator as _};
     use opentelemetry::trace::{Status, TraceContextExt as _};
     use opentelemetry_sdk::propagation::TraceContextPropagator;

@@ -209,8 +209,8 @@ fn a_file_that_is_none_is_refused_as_a_whole() {
         (FileKind::Json, b"\x1f\x8b\x08\0", "NUL"),
     ];
     for (kind, text, part) in rows {
-        let told = malformed(kind, text);
-        assert!(told.contains(part), "{:?}: {told}", String::from_utf8_lossy(&text[..text.len().min(40)]));
+        let reported = malformed(kind, text);
+        assert!(reported.contains(part), "{:?}: {reported}", String::from_utf8_lossy(&text[..text.len().min(40)]));
     }
 }
 
@@ -228,8 +228,8 @@ fn what_hides_the_next_line_ends_the_file() {
         ("[{}]{}", "element 1: the array has ended"),
         (huge.as_str(), "element 1: not JSON, or more than 1048576 bytes"),
     ] {
-        let told = malformed(FileKind::Json, text);
-        assert!(told.starts_with(part), "{told}");
+        let reported = malformed(FileKind::Json, text);
+        assert!(reported.starts_with(part), "{reported}");
     }
 }
 

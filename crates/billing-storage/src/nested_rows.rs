@@ -95,9 +95,9 @@ impl JsonAggregation for Sqlite {
 
 fn tell<DB: JsonAggregation>(out: &mut AstPass<'_, '_, DB>, columns: &[NestedColumn]) {
     out.push_sql(DB::COLUMNS);
-    for (place, told) in columns.iter().enumerate() {
+    for (place, reported) in columns.iter().enumerate() {
         out.push_sql(if place == 0 { "" } else { ", " });
-        match told {
+        match reported {
             NestedColumn::One(column, form) => {
                 let [before, after] = DB::around(*form);
                 for sql in [before, column, after] {
@@ -111,10 +111,10 @@ fn tell<DB: JsonAggregation>(out: &mut AstPass<'_, '_, DB>, columns: &[NestedCol
 }
 
 macro_rules! nested_rows {
-    (@told all $columns:ident) => {
+    (@reported all $columns:ident) => {
         NestedColumn::All(<$columns as Columns>::TOLD)
     };
-    (@told $form:ident $column:literal) => {
+    (@reported $form:ident $column:literal) => {
         NestedColumn::One($column, TextEncoding::$form)
     };
     ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal by $order:literal;)+) => {$(
@@ -135,7 +135,7 @@ macro_rules! nested_rows {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
                 out.push_sql("(SELECT ");
                 out.push_sql(DB::ROWS);
-                tell(&mut out, &[$(nested_rows!(@told $form $column)),+]);
+                tell(&mut out, &[$(nested_rows!(@reported $form $column)),+]);
                 out.push_sql(concat!(" ORDER BY ", $order, ") FROM "));
                 push_from($from, &self.0, &mut out)?;
                 out.push_sql(")");

@@ -161,7 +161,7 @@ fn pattern(characters: &[char]) -> String {
 }
 
 fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, PrintError> {
-    let document: PagedDocument = told(typst::compile(input).output)?;
+    let document: PagedDocument = reported(typst::compile(input).output)?;
     let mut missing = Vec::new();
     for page in document.pages() {
         add_missing_glyphs(&page.frame, &mut missing);
@@ -180,10 +180,10 @@ fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, Print
         standards: standards.map_err(|error| PrintError::Failed(error.message().to_string()))?,
         ..PdfOptions::default()
     };
-    told(typst_pdf::pdf(&document, &options))
+    reported(typst_pdf::pdf(&document, &options))
 }
 
-fn told<T>(result: SourceResult<T>) -> Result<T, PrintError> {
+fn reported<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     result.map_err(|errors| {
         let draft_content: Vec<&str> = errors.iter().map(|SourceDiagnostic { message, .. }| message.as_str()).collect();
         PrintError::Failed(draft_content.join("; "))

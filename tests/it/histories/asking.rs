@@ -81,7 +81,7 @@ impl Deed {
         Self { method: "DELETE", ..Self::post_nothing(operation, needs, path) }.never_keyed()
     }
 
-    pub(crate) fn told(self, what: String) -> Self {
+    pub(crate) fn reported(self, what: String) -> Self {
         Self { what, ..self }
     }
 
@@ -134,7 +134,7 @@ impl History<'_> {
             let client = if deed.needs == Needs::Owner { &self.stage.owner } else { &self.stage.client };
             return self.ask_as(&client.clone(), "", None, deed, leaves);
         };
-        let (client, who) = (self.senders.client(sender), self.senders.told(sender));
+        let (client, who) = (self.senders.client(sender), self.senders.reported(sender));
         let barred = self.senders.barred(sender, deed.needs);
         self.ask_as(&client, &who, barred, deed, leaves)
     }
@@ -155,7 +155,7 @@ impl History<'_> {
         let rehearsed = rehearsed.map(|asked| self.stage.client.post("/api/dry_run", &asked));
         let answer = client.send(&deed.request());
         let key = if let Keyed::Under(key) = &deed.keyed { format!(" under {key}") } else { String::new() };
-        self.told.push(format!("{who}{}{key}: {} {}", deed.what, answer.status, code(&answer)));
+        self.reported.push(format!("{who}{}{key}: {} {}", deed.what, answer.status, code(&answer)));
         let is_taken = matches!(answer.status, 200 | 204);
         let entries = format!("/api/audit/filter?request_id={}", answer.header("x-request-id"));
         if let Some(expected) = barred {

@@ -29,7 +29,7 @@ impl History<'_> {
         let Some(document) = self.a_document() else { return self.report() };
         let path = format!("/api/documents/{action}/{}", document["document_ref"].as_str().expect("a reference"));
         let deed = Deed::post_nothing(operation, DOCUMENTS, path).refused_by(refusals);
-        self.ask(deed.told(format!("{action} {}", document["document_number"])), |_, _| true);
+        self.ask(deed.reported(format!("{action} {}", document["document_number"])), |_, _| true);
     }
 
     pub(crate) fn pay(&mut self) {
@@ -38,7 +38,7 @@ impl History<'_> {
         let amount = self.random.between(1, 60);
         let deed = Deed::post("record_payment", DOCUMENTS, path, &json!({"amount": amount}));
         let deed = deed.refused_by(&["not_owed", "validation_failed"]);
-        if self.ask(deed.told(format!("pay {amount} of {}", document["document_number"])), |_, _| true).taken().is_some() {
+        if self.ask(deed.reported(format!("pay {amount} of {}", document["document_number"])), |_, _| true).taken().is_some() {
             self.paid += 100 * amount;
         }
     }
@@ -101,7 +101,7 @@ impl History<'_> {
         let edit = self.model.edit(&self.pricing, terms, include_current);
         let before = self.version();
         let deed = Deed::post("edit_contract", CONTRACTS, format!("/api/contracts/edit/{}", self.contract_ref), &edit);
-        let deed = deed.told(format!("edit to {terms:?}, include current {include_current}"));
+        let deed = deed.reported(format!("edit to {terms:?}, include current {include_current}"));
         match self.ask(deed.refused_by(self.over_or_late()), |history, _| history.version() != before) {
             Ended::Taken(_) => self.model.edited(terms, include_current),
             Ended::Refused(_) | Ended::Barred => {}
@@ -112,7 +112,7 @@ impl History<'_> {
         let now = self.random.percent(50);
         let path = format!("/api/contracts/cancel/{}", self.contract_ref);
         let deed = Deed::post("cancel_contract", CONTRACTS, path, &json!({"include_current_invoice": now}));
-        let deed = deed.told(format!("cancel, now {now}"));
+        let deed = deed.reported(format!("cancel, now {now}"));
         if self.ask(deed.refused_by(self.over()), |_, _| true).taken().is_some() {
             self.model.cancelled(now);
         }

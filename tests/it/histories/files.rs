@@ -187,7 +187,7 @@ impl History<'_> {
         let fates: Vec<Fate> = file.rows.iter().map(|row| self.fate(row, true)).collect();
         let refusals: &[&str] = if is_renamed { &["unknown_format"] } else { &[] };
         let deed = Deed::send("import_usage", path, file.content_type(), file.body());
-        let deed = deed.told(format!("a file, {:?}: {}", file.written, file.body())).refused_by(refusals);
+        let deed = deed.reported(format!("a file, {:?}: {}", file.written, file.body())).refused_by(refusals);
         let Ended::Taken(answer) = self.ask(deed, |_, answer| answer.body["recorded"] != 0) else { return };
         let result = answer.body;
         let count = |is: fn(&Fate) -> bool| Some(fates.iter().filter(|fate| is(fate)).count() as u64);
@@ -253,7 +253,7 @@ impl History<'_> {
         let gone = if *is_undone { 0 } else { recorded.len() - left };
         let deed =
             Deed::post_nothing("undo_import", Needs::Scope("usage:write"), format!("/api/usage/imports/undo/{import_ref}"));
-        let deed = deed.told(format!("undo {}", self.imports[place].file.name));
+        let deed = deed.reported(format!("undo {}", self.imports[place].file.name));
         let Some(answer) = self.ask(deed, |_, _| left > 0).taken() else { return };
         let undone = ["deleted", "already_deleted", "refused", "left"].map(|field| answer.body[field].clone());
         if undone != [json!(left), json!(gone), json!(0), json!(0)] || answer.body["import"]["state"] != "UNDONE" {

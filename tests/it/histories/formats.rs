@@ -35,7 +35,7 @@ impl History<'_> {
         let format = Format { name: format_ref.clone(), format_ref, factor: self.random.between(1, 3), version: 1 };
         let body = json!({"format_ref": format.format_ref, "format_name": format.name, "mapping": format.mapping()});
         let deed = Deed::post("create_usage_format", WRITE, "/api/usage/formats/", &body);
-        if self.ask(deed.told(format!("a format, factor {}", format.factor)), |_, _| true).taken().is_some() {
+        if self.ask(deed.reported(format!("a format, factor {}", format.factor)), |_, _| true).taken().is_some() {
             self.formats.push(format);
         }
     }
@@ -54,7 +54,7 @@ impl History<'_> {
         let is_other = edited.name != *name || edited.factor != *factor;
         edited.version += u64::from(is_other);
         let deed = Deed::post("edit_usage_format", WRITE, format!("/api/usage/formats/edit/{format_ref}"), &body);
-        let deed = deed.told(format!("edit of {name}, factor {}", edited.factor));
+        let deed = deed.reported(format!("edit of {name}, factor {}", edited.factor));
         if let Some(answer) = self.ask(deed, |_, _| is_other).taken() {
             if answer.body["version"] != edited.version {
                 self.fail(&answer.text);

@@ -86,7 +86,7 @@ pub(crate) struct History<'s> {
     /// The paid amount, in cents.
     pub(crate) paid: i64,
     /// The log of operations and responses.
-    pub(crate) told: Vec<String>,
+    pub(crate) reported: Vec<String>,
     pub(crate) left: Left,
 }
 
@@ -131,7 +131,7 @@ impl<'s> History<'s> {
             is_changed: false,
             seen: Vec::new(),
             paid: 0,
-            told: Vec::new(),
+            reported: Vec::new(),
             left: Left { refused: RefusedCounts::new(), done: BTreeSet::new() },
         };
         history.seen = history.documents();
@@ -172,19 +172,19 @@ impl<'s> History<'s> {
     }
 
     pub(crate) fn fail(&self, what: &str) -> ! {
-        let told = |document: &Value| {
+        let reported = |document: &Value| {
             let head = books::shown(document).join(" ");
             let parent = &document["parent_document_number"];
             format!("{head} of {parent} for {}: {:?}", document["period_start"], books::lines(document))
         };
-        let documents: Vec<String> = self.documents().iter().map(told).collect();
+        let documents: Vec<String> = self.documents().iter().map(reported).collect();
         panic!(
             "SEED={} HTTP_HISTORIES=1: {what}\n{} {} {}\n{}\n{}",
             self.seed,
             self.model.payment_time,
             self.model.net_terms,
             self.model.pricing(),
-            self.told.join("\n"),
+            self.reported.join("\n"),
             documents.join("\n")
         );
     }

@@ -130,7 +130,7 @@ impl History<'_> {
         let client = self.stage.client.clone();
         let entity = catalog::only(client.get("/api/entities/filter").ok());
         let path = format!("/api/entities/edit/{}", entity["entity_ref"].as_str().expect("a reference"));
-        let deed = Deed::post("edit_entity", WRITE, path, &json!({"paper": paper})).told(format!("papers are {paper}"));
+        let deed = Deed::post("edit_entity", WRITE, path, &json!({"paper": paper})).reported(format!("papers are {paper}"));
         self.ask_as(&client, "", None, deed, |_, _| true);
     }
 

@@ -30,7 +30,7 @@ pub(crate) struct Rehearsed {
     before: DocumentFigures,
 }
 
-fn told<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
+fn reported<'d>(documents: impl IntoIterator<Item = &'d Value>) -> DocumentFigures {
     let one = |document: &Value| (books::fields(document, ["document_number"])[0].clone(), books::fields(document, SAID));
     documents.into_iter().map(one).collect()
 }
@@ -40,7 +40,7 @@ impl Rehearsed {
         // Planned documents have no number and are not stored.
         let is_stored = |document: &&Value| !document["document_number"].is_null();
         let shown =
-            |parts: &[&str]| told(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored));
+            |parts: &[&str]| reported(parts.iter().flat_map(|part| effects[*part].as_array().expect("a list")).filter(is_stored));
         Self { changed: shown(&["opened", "issued", "recomputed", "voided", "settled"]), before: shown(&["before"]) }
     }
 
@@ -49,7 +49,7 @@ impl Rehearsed {
     /// # Errors
     /// Returns an error if they differ.
     pub(crate) fn check(self, before: &[Value], after: &[Value]) -> Result<(), String> {
-        let (before, after) = (told(before), told(after));
+        let (before, after) = (reported(before), reported(after));
         let is_new = |(number, stated): &(&String, &[String; 6])| before.get(*number) != Some(*stated);
         // A document that is opened and voided in the same step was never visible.
         let was_seen = |(number, stated): &(&String, &[String; 6])| before.contains_key(*number) || stated[0] != "VOID";

@@ -67,7 +67,7 @@ impl Senders {
         self.senders[sender].client.clone()
     }
 
-    pub(crate) fn told(&self, sender: usize) -> String {
+    pub(crate) fn reported(&self, sender: usize) -> String {
         match self.senders[sender].whose {
             Whose::Key(key) => format!("{:?}: ", self.keys[key].scopes),
             Whose::Person(person) => format!("{}: ", self.people[person].role),
@@ -116,7 +116,7 @@ impl History<'_> {
 
     fn log_in(&mut self, body: &Value) -> Answer {
         let answer = self.stage.anonymous().post("/auth/login", body);
-        self.told.push(format!("log in: {}", answer.status));
+        self.reported.push(format!("log in: {}", answer.status));
         answer
     }
 
@@ -219,7 +219,7 @@ impl History<'_> {
         let client = self.senders.client(sender);
         let deed = Deed::post_nothing("log_out", Needs::Person, "/auth/logout").never_keyed();
         // Any caller may log out.
-        self.ask_as(&client, &self.senders.told(sender), None, deed, |_, _| false);
+        self.ask_as(&client, &self.senders.reported(sender), None, deed, |_, _| false);
         self.senders.senders[sender].has_ended = true;
     }
 
@@ -269,7 +269,7 @@ impl History<'_> {
         };
         let is_other = role != self.senders.people[person].role || is_disabled != self.senders.people[person].is_disabled;
         let deed = Deed::post("edit_administrator", Needs::Owner, path, &changes);
-        if self.ask(deed.clone().told(format!("{} {changes}", deed.what)), |_, _| is_other).taken().is_none() {
+        if self.ask(deed.clone().reported(format!("{} {changes}", deed.what)), |_, _| is_other).taken().is_none() {
             return;
         }
         let edited = &mut self.senders.people[person];
@@ -308,15 +308,15 @@ impl History<'_> {
     }
 
     fn end_a_session(&mut self, person: usize, own: usize, other: usize) {
-        let (client, told) = (self.senders.client(own), self.senders.told(own));
+        let (client, reported) = (self.senders.client(own), self.senders.reported(own));
         if self.random.percent(50) {
             let session = self.senders.client(other).get("/auth/session").ok();
             let path = format!("/auth/sessions/{}", session["session_ref"].as_str().expect("a reference"));
-            self.ask_as(&client, &told, None, Deed::delete("end_session", Needs::Person, path), |_, _| true);
+            self.ask_as(&client, &reported, None, Deed::delete("end_session", Needs::Person, path), |_, _| true);
             self.senders.senders[other].has_ended = true;
         } else {
             let deed = Deed::delete("end_other_sessions", Needs::Person, "/auth/sessions/others".to_owned());
-            self.ask_as(&client, &told, None, deed, |_, _| true);
+            self.ask_as(&client, &reported, None, deed, |_, _| true);
             self.senders.end(Whose::Person(person), Some(own));
         }
     }
@@ -325,7 +325,7 @@ impl History<'_> {
         let new_password = self.new_name("another pass phrase");
         let body = json!({"password": self.senders.people[person].password, "new_password": new_password});
         let deed = Deed::post("change_password", Needs::Person, "/auth/password", &body).never_keyed();
-        self.ask_as(&self.senders.client(own), &self.senders.told(own), None, deed, |_, _| true);
+        self.ask_as(&self.senders.client(own), &self.senders.reported(own), None, deed, |_, _| true);
         self.senders.people[person].password = new_password;
         self.senders.end(Whose::Person(person), Some(own));
     }

@@ -208,7 +208,7 @@ impl History<'_> {
             }
             Fate::New | Fate::There(_) => &[],
         };
-        let deed = deed.told(format!("{operation} {}", sent.with_key())).refused_by(refusals);
+        let deed = deed.reported(format!("{operation} {}", sent.with_key())).refused_by(refusals);
         match (self.ask(deed, |_, _| false), fate) {
             (Ended::Barred, _) => {}
             (Ended::Taken(answer), Fate::New) => {
@@ -262,7 +262,7 @@ impl History<'_> {
         };
         let is_refused = is_atomic && fates.iter().any(|fate| matches!(fate, Fate::Refused(_)));
         let refusals: &[&str] = if is_refused { &["batch_refused"] } else { &[] };
-        let deed = deed.told(format!("batch, atomic {is_atomic}, lines {are_lines}: {of_each:?}")).refused_by(refusals);
+        let deed = deed.reported(format!("batch, atomic {is_atomic}, lines {are_lines}: {of_each:?}")).refused_by(refusals);
         let answer = match self.ask(deed, |_, _| false) {
             Ended::Barred => return,
             Ended::Taken(answer) | Ended::Refused(answer) => answer,
@@ -325,7 +325,7 @@ impl History<'_> {
             change["timestamp"] = json!(timestamp(event.day));
         }
         let deed = Deed::post("update_event", WRITE, "/api/usage/event/update", &change);
-        if self.ask(deed.told(format!("update to {change}")), |_, _| false).taken().is_some() {
+        if self.ask(deed.reported(format!("update to {change}")), |_, _| false).taken().is_some() {
             self.model.events[place] = event;
         }
     }
@@ -345,7 +345,7 @@ impl History<'_> {
         let format = if is_named { Some(format) } else { before.flatten() };
         let refusals: &[&str] = if format.is_none() { &["validation_failed"] } else { &[] };
         let deed = Deed::post("update_formatted_event", WRITE, "/api/usage/event/formatted/update", &body);
-        let deed = deed.told(format!("update by a format: {body}")).refused_by(refusals);
+        let deed = deed.reported(format!("update by a format: {body}")).refused_by(refusals);
         if let (Some(_), Some(format)) = (self.ask(deed, |_, _| false).taken(), format) {
             self.formats_of.insert(event_ref.to_string(), Some(format));
             let quantity = quantity * self.formats[format].factor;
@@ -366,7 +366,7 @@ impl History<'_> {
         let Some(place) = self.place_in(self.model.events.len()) else { return self.report() };
         let event_ref = self.model.events[place].event_ref.clone();
         let path = format!("/api/usage/event/{}", event_ref.as_str().expect("a reference"));
-        let deed = Deed::delete("delete_event", WRITE, path).told(format!("delete {event_ref}"));
+        let deed = Deed::delete("delete_event", WRITE, path).reported(format!("delete {event_ref}"));
         if self.ask(deed, |_, _| false).taken().is_some() {
             self.model.events.remove(place);
         }

@@ -182,8 +182,8 @@ pub type BillingRunResponse = Named<(RunHead, Option<BillingRunRecord>)>;
 
 answer! {
     /// A billing run.
-    BillingRunJson of told: BillingRunResponse {
-        let (head, whole) = (&told.item.0, told.item.1.as_ref());
+    BillingRunJson of reported: BillingRunResponse {
+        let (head, whole) = (&reported.item.0, reported.item.1.as_ref());
         /// Reference.
         run_ref: AssignedRef = head.run_ref,
         /// Author: `admin:` or `api_key:` and a reference, `command_line`, or `scheduler` for the server itself.
@@ -192,7 +192,7 @@ answer! {
         /// E-mail address of the administrator or name of the API key. Null for other authors, and for callers who are neither
         /// administrators nor owners.
         #[schema(example = "dana@example.com")]
-        actor_name: Option<String> = told.names.of_actor(head.author),
+        actor_name: Option<String> = reported.names.of_actor(head.author),
         /// Start time.
         begun_at: TimestampText = head.begun_at,
         /// End time; null if the run has not reported its end.
@@ -212,9 +212,9 @@ answer! {
         /// Id of the request; null if no request caused it.
         request_id: Option<String> = head.request_id.as_ref().map(ToString::to_string),
         /// First 500 issued or voided documents in processing order; only for a single run.
-        @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(|document| run_document(document, &told.names)).collect::<Vec<_>>()),
+        @omitted documents: Option<Vec<RunDocumentJson>> = whole.map(|run| run.documents.iter().map(|document| run_document(document, &reported.names)).collect::<Vec<_>>()),
         /// First 200 documents and contracts that could not be billed; only for a single run.
-        @omitted failures: Option<Vec<FailedContractJson>> = whole.map(|run| run.failures.iter().map(|failure| run_failure(failure, &told.names)).collect::<Vec<_>>()),
+        @omitted failures: Option<Vec<FailedContractJson>> = whole.map(|run| run.failures.iter().map(|failure| run_failure(failure, &reported.names)).collect::<Vec<_>>()),
     }
 }
 

@@ -210,8 +210,8 @@ pub type ImportResponse = Named<(ImportRecord, Option<u64>)>;
 
 answer! {
     /// An import of a file of usage events.
-    ImportJson of told: ImportResponse {
-        let (import, left) = (&told.item.0, told.item.1);
+    ImportJson of reported: ImportResponse {
+        let (import, left) = (&reported.item.0, reported.item.1);
         /// Reference.
         import_ref: AssignedRef = import.import_ref,
         /// File name, which with the line number identifies lines without an idempotency key.
@@ -227,7 +227,7 @@ answer! {
         /// E-mail address of the administrator or name of the API key. Null for other authors, and for callers who are neither
         /// administrators nor owners.
         #[schema(example = "dana@example.com")]
-        actor_name: Option<String> = told.names.of_actor(import.author),
+        actor_name: Option<String> = reported.names.of_actor(import.author),
         /// Start time.
         begun_at: TimestampText = import.begun_at,
         /// End time; null if the import has not reported its end.
@@ -245,7 +245,7 @@ answer! {
         /// Number of rejected lines.
         refused: u64 = import.refused,
         /// Progress of undoing the import; null if nobody requested it.
-        undone: Option<ImportUndoJson> = import.undone.as_ref().map(|undone| named_undo(undone, &told.names)),
+        undone: Option<ImportUndoJson> = import.undone.as_ref().map(|undone| named_undo(undone, &reported.names)),
         /// Id of the request; null if no request caused it.
         request_id: Option<String> = import.request_id.as_ref().map(ToString::to_string),
         /// Number of recorded events that undoing the import would process; it deletes those that are not deleted

@@ -438,7 +438,7 @@ impl FileImport {
                     lines.stopped = Some((event.line, error));
                     break;
                 }
-                Err(refusal) => lines.refused.push((event.line, self.told(event, refusal))),
+                Err(refusal) => lines.refused.push((event.line, self.explained(event, refusal))),
             }
         }
         Ok(lines)
@@ -625,7 +625,7 @@ impl FileImport {
     }
 
     /// Returns a rejection with a message that suits the author of the file.
-    fn told(&self, event: &FileEvent, refusal: UseCaseError) -> UseCaseError {
+    fn explained(&self, event: &FileEvent, refusal: UseCaseError) -> UseCaseError {
         match refusal {
             UseCaseError::IdempotencyKeyReuse if matches!(event.known_by, Some(FileEventKey::Line(_))) => {
                 let detail = "this line of a file of that name was imported before and said something else: change the event it \

@@ -65,8 +65,8 @@ struct AsTheyAre;
 
 impl AuditRenderer for AsTheyAre {
     fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff> {
-        let told = |thing: AuditSubject<'_>| format!("{thing:?}");
-        let (before, after) = (before.map(told), after.map(told));
+        let reported = |thing: AuditSubject<'_>| format!("{thing:?}");
+        let (before, after) = (before.map(reported), after.map(reported));
         (before != after).then_some(AuditDiff { before, after })
     }
 

@@ -24,7 +24,7 @@ use super::form_fields::whole_number;
 use super::forms;
 use super::lists::{crumbs, few, some_of};
 use super::page_builder::PageBuilder;
-use super::reply::{belongs_beside, html as page_of, to, told};
+use super::reply::{belongs_beside, caption, html as page_of, to};
 use super::session_user::{AnswerOf, SessionUser};
 use super::webhooks;
 use billing_api::operations::{
@@ -255,7 +255,7 @@ pub(super) async fn act(user: &SessionUser, reference: &str, name: &str, submitt
         return Err(refused);
     }
     let shown = page.form(target, Some(submitted), Some(&refused)).await?.page(user, None);
-    Ok(told(refused, shown))
+    Ok(caption(refused, shown))
 }
 
 /// A product or a line item to which a form applies.
@@ -495,7 +495,7 @@ impl<'a> TaskPage<'a> {
         match self.user.change_as_previewed(self.task.operation, self.reference, submitted, body).await {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
                 let effects = self.rehearsed(target, submitted).await?;
-                return Ok(told(problem, self.preview(effects, submitted).page(self.user, None)));
+                return Ok(caption(problem, self.preview(effects, submitted).page(self.user, None)));
             }
             answer => answer?.json()?,
         };

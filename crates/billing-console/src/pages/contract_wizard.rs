@@ -22,7 +22,7 @@ use super::form_data::{field, pairs, query};
 use super::forms::FormPage;
 use super::lists::{crumbs, few, some_of};
 use super::page_builder::PageBuilder;
-use super::reply::{belongs_beside, html, to, told};
+use super::reply::{belongs_beside, caption, html, to};
 use super::session_user::SessionUser;
 use billing_api::problem::{FieldProblem, Problem};
 
@@ -102,7 +102,7 @@ pub(super) async fn act(user: &SessionUser, reference: Option<&str>, submitted: 
     let (page, problem) = wizard.quantities(notice).await?;
     let page = page.page(user, None);
     Ok(match problem {
-        Some(problem) => told(problem, page),
+        Some(problem) => caption(problem, page),
         None => html(page),
     })
 }

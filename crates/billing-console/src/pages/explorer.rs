@@ -104,7 +104,7 @@ impl ExplorerRange {
         let slot = |stretch: &BucketSpan| {
             let BucketSpan { starts, from, to, days } = *stretch;
             let day = days.start();
-            let (name, told, closer) = match self.interval {
+            let (name, caption, closer) = match self.interval {
                 Interval::Hour => {
                     let clock = self.zone.time_of_day(from).format("%H:%M").to_string();
                     (clock.clone(), format!("{day} {clock}"), None)
@@ -112,7 +112,7 @@ impl ExplorerRange {
                 Interval::Day => (day.format("%-d %b").to_string(), day.to_string(), Some(of_days(days))),
                 Interval::Month => (day.format("%b %y").to_string(), day.format("%B %Y").to_string(), Some(of_days(days))),
             };
-            ChartBucket { starts: starts.to_string(), from: from.to_string(), to: to.to_string(), name, told, closer }
+            ChartBucket { starts: starts.to_string(), from: from.to_string(), to: to.to_string(), name, caption, closer }
         };
         self.interval.stretches(self.days, self.zone).iter().map(slot).collect()
     }
@@ -199,8 +199,8 @@ pub(super) async fn page(user: &SessionUser, submitted: &FormData) -> Result<Pag
     shows(user, &shown.summary(&narrowed));
 
     let (first, last) = (shown.days.start().to_string(), shown.days.last_day().to_string());
-    let told = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
-    let mut of_days: Vec<(&str, &str)> = told.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let caption = narrowed.iter().filter(|(name, _)| ["customer_ref", "usage_product_ref"].contains(&name.as_str()));
+    let mut of_days: Vec<(&str, &str)> = caption.map(|(name, value)| (name.as_str(), value.as_str())).collect();
     of_days.extend([("from", first.as_str()), ("to", last.as_str()), ("pageSize", MOST_REFUSED), ("pageNumber", "0")]);
     let raw = crate::query(&of_days);
     let refused = listed(user, &listings::REFUSED, &raw).await?.elements;
@@ -301,9 +301,9 @@ mod tests {
         assert_eq!(months[0].closer, Some(vec![("from", "2026-01-15".to_owned()), ("to", "2026-01-31".to_owned())]));
         assert_eq!((months[0].starts.as_str(), months[0].from.as_str()), ("2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z"));
         let days = shown("2026-11-17", "2026-11-20", None, "UTC").slots();
-        assert_eq!((days[3].name.as_str(), days[3].told.as_str()), ("20 Nov", "2026-11-20"));
+        assert_eq!((days[3].name.as_str(), days[3].caption.as_str()), ("20 Nov", "2026-11-20"));
         let hours = shown("2026-11-20", "2026-11-20", None, "Asia/Kolkata").slots();
-        assert_eq!((hours[3].told.as_str(), &hours[3].closer), ("2026-11-20 03:00", &None), "nothing is shorter than an hour");
+        assert_eq!((hours[3].caption.as_str(), &hours[3].closer), ("2026-11-20 03:00", &None), "nothing is shorter than an hour");
     }
 
     #[test]
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_is_around_a_time_can_be_shown_too() {
         let places = shown("2026-11-11", "2026-11-20", None, "UTC").elsewhere();
-        let told: Vec<String> = places.iter().map(|(name, days)| format!("{name} {days}")).collect();
-        assert_eq!(told, ["Earlier 2026-11-01…2026-11-10", "Later 2026-11-21…2026-11-30", "Longer 2026-11-01…2026-11-30"]);
+        let caption: Vec<String> = places.iter().map(|(name, days)| format!("{name} {days}")).collect();
+        assert_eq!(caption, ["Earlier 2026-11-01…2026-11-10", "Later 2026-11-21…2026-11-30", "Longer 2026-11-01…2026-11-30"]);
     }
 }

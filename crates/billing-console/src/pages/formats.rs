@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::form_data::{field as said_of, key};
 use super::page_builder::PageBuilder;
 use super::reply::belongs_beside;
-use super::reply::{html, to, told};
+use super::reply::{caption, html, to};
 use super::session_user::SessionUser;
 use billing_api::problem::Problem;
 
@@ -68,7 +68,7 @@ pub(super) async fn act(user: &SessionUser, edited: Option<&str>, submitted: &Fo
     if problem.errors().is_empty() {
         editor.others.push(problem.detail().to_owned());
     }
-    Ok(told(problem, made(editor, edited).page(user, None)))
+    Ok(caption(problem, made(editor, edited).page(user, None)))
 }
 
 /// Returns the editor with the submitted values.

@@ -19,7 +19,7 @@ use super::form_fields::{self, InitialValues, ListEdits};
 use super::lists::{crumbs, few, some_of};
 use super::openapi_index::{BodyField, shapes};
 use super::page_builder::PageBuilder;
-use super::reply::{belongs_beside, html, to, told};
+use super::reply::{belongs_beside, caption, html, to};
 use super::resources;
 use super::session_user::{AnswerOf, SessionUser};
 use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
@@ -514,7 +514,7 @@ impl<'a> FormPage<'a> {
             return Err(refused);
         }
         let page = self.form(InitialValues::Said(submitted), Some(&refused)).await?;
-        Ok(told(refused, page))
+        Ok(caption(refused, page))
     }
 
     async fn carry_out(&self, submitted: &FormData) -> Result<PageAnswer, Problem> {
@@ -536,7 +536,7 @@ impl<'a> FormPage<'a> {
         {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
                 let effects = self.rehearsed(submitted).await?;
-                return Ok(told(problem, self.preview(effects, submitted)));
+                return Ok(caption(problem, self.preview(effects, submitted)));
             }
             answer => answer?,
         };

@@ -165,7 +165,7 @@ fn chart_months(today: Date) -> Vec<ChartMonth> {
             first_day: first.to_string(),
             last_day: last_of_month(first).to_string(),
             name: first.format("%b").to_string(),
-            told: first.format("%B %Y").to_string(),
+            caption: first.format("%B %Y").to_string(),
         }
     };
     (0..BILLED_MONTHS).rev().map(month).collect()
@@ -204,7 +204,7 @@ pub(super) async fn months(user: &SessionUser) -> Result<Markup, Problem> {
     let [so_far, until_then] = totals;
     let position = |day: Date| {
         let day = day.to_string();
-        slots.iter().position(|slot| slot.told == day).unwrap_or_default()
+        slots.iter().position(|slot| slot.caption == day).unwrap_or_default()
     };
     let (this_month, today) = (position(first), position(today));
     Ok(crate::usage_months(&UsageMonths { answers, slots, this_month, today, so_far, until_then }))
@@ -220,7 +220,7 @@ mod tests {
         let days: Vec<(&str, &str)> = months.iter().map(|month| (month.first_day.as_str(), month.last_day.as_str())).collect();
         assert_eq!((days.len(), days[0]), (12, ("2025-04-01", "2025-04-30")));
         assert_eq!(days[10..], [("2026-02-01", "2026-02-28"), ("2026-03-01", "2026-03-31")]);
-        assert_eq!((months[0].name.as_str(), months[11].told.as_str()), ("Apr", "March 2026"));
+        assert_eq!((months[0].name.as_str(), months[11].caption.as_str()), ("Apr", "March 2026"));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::lists::some_of;
 use super::page_builder::PageBuilder;
 use super::refused_to;
-use super::reply::{html, reasons, to, told};
+use super::reply::{caption, html, reasons, to};
 use super::session_user::SessionUser;
 use billing_api::problem::Problem;
 
@@ -95,7 +95,7 @@ pub(super) async fn act(user: &SessionUser, gateway: &dyn Gateway) -> PageAnswer
         Err(problem) => match self::form(user).await {
             Ok(made) => {
                 let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
-                told(problem, made.page(user, Some(notice)))
+                caption(problem, made.page(user, Some(notice)))
             }
             Err(other) => refused_to(user, other),
         },
@@ -134,7 +134,7 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
 /// Returns a page with a result. The page of an import that stopped has the status of its problem.
 fn page_of(stop: Option<Problem>, page: String) -> PageAnswer {
     match stop {
-        Some(problem) => told(problem, page),
+        Some(problem) => caption(problem, page),
         None => html(page),
     }
 }

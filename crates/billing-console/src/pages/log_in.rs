@@ -7,7 +7,7 @@ use billing_domain::calendar::Timestamp;
 use serde_json::{Value, json};
 
 use super::form_data;
-use super::reply::{to, told};
+use super::reply::{caption, to};
 use billing_api::dto::log_in::LogIn as Credential;
 use billing_api::problem::Problem;
 
@@ -59,7 +59,7 @@ pub(super) async fn log_in(gateway: &dyn Gateway, submitted: &FormData) -> PageA
     }
     let sealed = if step == Step::Password { Some(String::new()) } else { sealed(gateway, &email, &passed) };
     match sealed {
-        Some(passed) => told(problem, crate::log_in(&LogIn { email, next, refused, step, passed })),
+        Some(passed) => caption(problem, crate::log_in(&LogIn { email, next, refused, step, passed })),
         None => begin_again(email, next),
     }
 }
@@ -75,7 +75,7 @@ fn reason(problem: &Problem) -> String {
 fn begin_again(email: String, next: String) -> PageAnswer {
     let refused = Some("the log-in timed out: log in again".to_owned());
     let page = crate::log_in(&LogIn { email, next, refused, ..LogIn::default() });
-    told(Problem::unauthenticated(true), page)
+    caption(Problem::unauthenticated(true), page)
 }
 
 /// Returns the context that binds sealed input to one e-mail address, so that another log-in cannot use it.

@@ -41,7 +41,7 @@ use billing_api::problem::{CONFIRMATION_REQUIRED, Problem};
 use http::{Method, StatusCode};
 
 use self::form_data::{field, query};
-use self::reply::{html, reasons, to, told};
+use self::reply::{caption, html, reasons, to};
 use self::session_user::SessionUser;
 use crate::{Frame, IMPORT_PATH, LogIn, ROOT, SCRIPT, STYLE};
 
@@ -143,5 +143,5 @@ fn refused_to(user: &SessionUser, problem: Problem) -> PageAnswer {
 
 fn refused_in(frame: &Frame, problem: Problem) -> PageAnswer {
     let page = crate::problem(frame, problem.status().as_u16(), problem.code(), &reasons(&problem));
-    told(problem, page)
+    caption(problem, page)
 }

@@ -24,7 +24,7 @@ use super::forms;
 use super::lists::{few, listed};
 use super::openapi_index::shapes;
 use super::page_builder::PageBuilder;
-use super::reply::{belongs_beside, html, told};
+use super::reply::{belongs_beside, caption, html};
 use super::session_user::{Answered, SessionUser};
 use super::short_forms::{FieldRow, FixedRow, ShortForm};
 use billing_api::problem::Problem;
@@ -316,7 +316,7 @@ pub(super) async fn act(user: &SessionUser, name: &str, submitted: &FormData) ->
         Ok(_) => Ok(super::reply::to(&format!("{}?done={name}", href(&[START])))),
         Err(problem) if belongs_beside(&problem) => {
             let page = page(user, Some((name, submitted, &problem))).await?;
-            Ok(told(problem, page))
+            Ok(caption(problem, page))
         }
         Err(problem) => Err(problem),
     }

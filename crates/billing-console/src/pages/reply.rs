@@ -15,7 +15,7 @@ pub(super) const fn html(html: String) -> PageAnswer {
 }
 
 /// Returns a page that shows a problem itself.
-pub(super) const fn told(problem: Problem, html: String) -> PageAnswer {
+pub(super) const fn caption(problem: Problem, html: String) -> PageAnswer {
     PageAnswer::Page { html, problem: Some(problem), refreshes: false }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::form_data::{field, query};
 use super::log_in::is_own;
 use super::page_builder::PageBuilder;
-use super::reply::{html, reasons, to, told};
+use super::reply::{caption, html, reasons, to};
 use super::session_user::SessionUser;
 use billing_api::problem::Problem;
 
@@ -37,7 +37,7 @@ pub(super) async fn confirm(user: &SessionUser, submitted: &FormData) -> Result<
         Err(problem) if belongs_there(&problem) => {
             let made = PageBuilder::of("Confirm your password", "account", crate::confirmation(next, Some(&reason(&problem))));
             let page = made.page(user, None);
-            Ok(told(problem, page))
+            Ok(caption(problem, page))
         }
         Err(problem) => Err(problem),
     }
@@ -68,7 +68,7 @@ fn wrong(problem: Option<&Problem>) -> Vec<(String, String)> {
 fn refused(user: &SessionUser, made: PageBuilder, problem: Problem) -> PageAnswer {
     let notice = Notice::Refused(problem.code().to_owned(), reasons(&problem));
     let page = made.page(user, Some(notice));
-    told(problem, page)
+    caption(problem, page)
 }
 
 /// Returns whether a problem is shown beside its form. Other problems have a page of their own.
@@ -240,7 +240,7 @@ fn wrong_code(user: &SessionUser, submitted: &FormData, problem: Problem) -> Pag
     let enrollment = Enrollment { secret: text("secret"), uri: text("uri"), wrong: vec![reason(&problem)] };
     let made = PageBuilder::of("Second factor setup", "account", crate::enrolled(&enrollment));
     let page = made.page(user, None);
-    told(problem, page)
+    caption(problem, page)
 }
 
 fn reason(problem: &Problem) -> String {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::form_data::{field, key};
 use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
-use super::reply::{belongs_beside, html, to, told};
+use super::reply::{belongs_beside, caption, html, to};
 use super::session_user::{AnswerOf, SessionUser};
 use billing_api::dto::webhooks::{RotatedSecretJson, WebhookDeliveryJson};
 use billing_api::json_view::JsonAnswer;
@@ -138,7 +138,7 @@ pub(super) async fn save(user: &SessionUser, edited: Option<&str>, submitted: &F
         ..blank(user, edited)
     };
     let page = made(form, edited).page(user, None);
-    Ok(told(problem, page))
+    Ok(caption(problem, page))
 }
 
 /// Renders the page of a new secret, which is shown only once.
@@ -163,8 +163,8 @@ pub(super) async fn test(user: &SessionUser, reference: &str) -> Result<PageAnsw
     let notice = if at.outcome().is("DELIVERED") {
         Notice::Done(format!("Test delivered with status {status}."))
     } else {
-        let told = [status, submitted].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
-        Notice::Refused(outcome, told)
+        let caption = [status, submitted].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        Notice::Refused(outcome, caption)
     };
     Ok(html(page(user, reference).await?.page(user, Some(notice))))
 }
@@ -191,5 +191,5 @@ async fn beside(user: &SessionUser, reference: &str, problem: Problem) -> Result
     }
     let notice = Notice::Refused(problem.code().to_owned(), problem.detail().to_owned());
     let page = page(user, reference).await?.page(user, Some(notice));
-    Ok(told(problem, page))
+    Ok(caption(problem, page))
 }

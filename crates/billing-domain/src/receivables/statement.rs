@@ -105,7 +105,7 @@ pub fn statement(
     for entry in entries {
         of_account.entry((entry.entity_ref.clone(), entry.amount.currency())).or_default().push(entry);
     }
-    let told = |((entity_ref, currency), mut entries): ((EntityRef, Currency), Vec<StatementEntry>)| {
+    let reported = |((entity_ref, currency), mut entries): ((EntityRef, Currency), Vec<StatementEntry>)| {
         entries.sort_by_key(|entry| entry.date);
         let mut balance = MoneySum::zero(currency);
         let mut opening_balance = balance;
@@ -123,5 +123,5 @@ pub fn statement(
         }
         Ok(AccountStatement { entity_ref, opening_balance, lines, closing_balance: balance })
     };
-    of_account.into_iter().map(told).collect()
+    of_account.into_iter().map(reported).collect()
 }

@@ -264,11 +264,11 @@ fn a_credit_takes_no_more_than_is_billed_after_discount() {
         let occasion = life.occasion();
         let before = life.documents();
         let recorded = life.decide(|book, mut ids| charge::record(book, new, occasion, &mut ids));
-        let told = format!("{discount} % {discountable} {unit_price}: {recorded:?}");
+        let reported = format!("{discount} % {discountable} {unit_price}: {recorded:?}");
         match recorded {
-            Ok(_) => assert!(is_taken, "{told}"),
+            Ok(_) => assert!(is_taken, "{reported}"),
             Err(refusal) => {
-                assert_eq!((is_taken, code(&refusal), life.documents()), (false, "credit_above_billed", before), "{told}")
+                assert_eq!((is_taken, code(&refusal), life.documents()), (false, "credit_above_billed", before), "{reported}")
             }
         }
     }

@@ -216,7 +216,7 @@ fn a_settlement_is_told_once_and_only_if_the_outstanding_amounts_changed() {
         };
         account.record_payment(document_ref, &facts, false, &moment(&scene), &mut id_generator).expect("a payment")
     };
-    let told = |account: &mut ReceivablesAccount| {
+    let reported = |account: &mut ReceivablesAccount| {
         let entries = account.take_entries().expect("small amounts");
         let (facts, notices) = notify::of_account(account, &entries, now()).expect("facts");
         (shown(&facts), notices)
@@ -225,9 +225,9 @@ fn a_settlement_is_told_once_and_only_if_the_outstanding_amounts_changed() {
     pay(&mut account, "1.00");
     pay(&mut account, "1.50");
     let partly = Some((DocumentState::PartiallyPaid, Some(250)));
-    assert_eq!(told(&mut account), (vec![(DocumentSettled, 3, partly)], Vec::new()));
+    assert_eq!(reported(&mut account), (vec![(DocumentSettled, 3, partly)], Vec::new()));
     let last = pay(&mut account, "2.50");
-    assert_eq!(told(&mut account), (vec![(DocumentSettled, 4, Some((DocumentState::Paid, Some(0))))], Vec::new()));
+    assert_eq!(reported(&mut account), (vec![(DocumentSettled, 4, Some((DocumentState::Paid, Some(0))))], Vec::new()));
     // An amount that is due again before the due date is over needs its notice again.
     account.reverse(last, None, None, &moment(&scene), &mut ids()).expect("a reversal");
     let due_again = Notice {
@@ -236,10 +236,10 @@ fn a_settlement_is_told_once_and_only_if_the_outstanding_amounts_changed() {
         kind: NotificationType::DocumentOverdue,
         at: at("2027-03-03T23:00:00Z"),
     };
-    assert_eq!(told(&mut account), (vec![(DocumentSettled, 5, partly)], vec![due_again]));
+    assert_eq!(reported(&mut account), (vec![(DocumentSettled, 5, partly)], vec![due_again]));
     account.write_off(document_ref, None, &moment(&scene), &mut ids()).expect("a write-off");
     let written_off = Some((DocumentState::Uncollectible, Some(0)));
-    assert_eq!(told(&mut account), (vec![(DocumentSettled, 6, written_off)], Vec::new()));
+    assert_eq!(reported(&mut account), (vec![(DocumentSettled, 6, written_off)], Vec::new()));
     assert_eq!(account.document(document_ref).map(|document| document.notifications), Some(6));
 }
 

@@ -64,8 +64,8 @@ async fn record(call: &Call, read: Option<DirectEvent>) -> Reply {
 }
 
 /// Returns the effects of an event on documents.
-async fn preview(call: &Call, event: NewUsageEvent, told: ErrorMapping) -> Reply {
-    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(told))).await
+async fn preview(call: &Call, event: NewUsageEvent, reported: ErrorMapping) -> Reply {
+    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(reported))).await
 }
 
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {
@@ -129,16 +129,16 @@ fn event_in_body(text: &str) -> Result<EventRef, Problem> {
 }
 
 /// Changes an event. In a dry run, returns the effects.
-async fn change(call: Call, event_ref: EventRef, change: EventChange, told: ErrorMapping) -> Reply {
+async fn change(call: Call, event_ref: EventRef, change: EventChange, reported: ErrorMapping) -> Reply {
     if !call.is_dry_run {
-        return call.submit_change((event_ref, change), changed_answer, told).await;
+        return call.submit_change((event_ref, change), changed_answer, reported).await;
     }
     let work = move |cx: &mut Cx<'_>| {
         let changed = match &change {
             EventChange::Update(update) => usage::update_event(cx, event_ref, update).map(drop),
             EventChange::Delete => usage::delete_event(cx, event_ref),
         };
-        changed.map_err(told)
+        changed.map_err(reported)
     };
     call.effects(Box::new(work)).await
 }

@@ -57,10 +57,10 @@ fn a_file_tells_what_it_takes_of_its_disk_and_a_server_elsewhere_does_not() {
     let test = sqlite();
     crate::rows::world(&test);
     let file = test.url.strip_prefix("sqlite://").expect("a file");
-    let told = test.database.disk_use().expect("a file");
-    assert_eq!(told.database, std::fs::metadata(file).expect("the file").len());
-    assert_eq!(told.log, std::fs::metadata(format!("{file}-wal")).expect("the log").len());
-    assert!(told.database > 0 && told.log > 0 && told.free > 0, "{told:?}");
+    let reported = test.database.disk_use().expect("a file");
+    assert_eq!(reported.database, std::fs::metadata(file).expect("the file").len());
+    assert_eq!(reported.log, std::fs::metadata(format!("{file}-wal")).expect("the log").len());
+    assert!(reported.database > 0 && reported.log > 0 && reported.free > 0, "{reported:?}");
     assert_eq!(postgres().database.disk_use(), None);
 }
 

@@ -291,10 +291,13 @@ pub fn what_is_written_off_adds_up(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), []);
     put(store, &w, &[write_off(&invoice, 1000, "2026-03-01"), write_off(&invoice, -300, "2026-03-02")]);
     assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), sum_of_cents(700))]);
-    let told = read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[invoice.document_ref]));
-    let told: Vec<_> = told.iter().map(|told| (told.amount, told.date, told.reason.is_some(), told.recorded_by)).collect();
+    let reported = read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[invoice.document_ref]));
+    let reported: Vec<_> = reported
+        .iter()
+        .map(|reported| (reported.amount, reported.date, reported.reason.is_some(), reported.recorded_by))
+        .collect();
     let lessened = (cents(-300), date("2026-03-02"), false, Actor::Service);
-    assert_eq!(told, [lessened, (cents(1000), date("2026-03-01"), true, Actor::Service)], "as they were recorded");
+    assert_eq!(reported, [lessened, (cents(1000), date("2026-03-01"), true, Actor::Service)], "as they were recorded");
     assert_eq!(read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[w.head(2).document_ref])), []);
     let most = write_off(&invoice, i64::MAX, "2026-03-03");
     put(store, &w, &[most, write_off(&invoice, i64::MAX, "2026-03-04")]);

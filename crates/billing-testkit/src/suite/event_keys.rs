@@ -133,16 +133,19 @@ pub fn a_key_that_is_there_makes_the_transaction_contended(store: &dyn Store) {
     let head = w.open(store, w.head(1));
     let (first, second) = (event(&w, &head), event(&w, &head));
     write(store, |tx| keep(tx, &w, &first, &taken(&kept(&first, "k"), &head)));
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     // Some stores retry the work, which doesn't resolve the contention here.
     let outcome = store.run(Access::Write, &mut |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&second)).expect("an event");
         let both = [kept(&second, "fresh"), kept(&second, "k")].map(|kept| taken(&kept, &head));
-        told.push(keep_events(tx, w.org, w.customer.id, &both));
+        reported.push(keep_events(tx, w.org, w.customer.id, &both));
         Err(RollBack)
     });
     assert!(matches!(outcome, Ok(()) | Err(StoreError::Contended)), "{outcome:?}");
-    assert!(!told.is_empty() && told.iter().all(|told| matches!(told, Err(StoreError::Contended))), "{told:?}");
+    assert!(
+        !reported.is_empty() && reported.iter().all(|reported| matches!(reported, Err(StoreError::Contended))),
+        "{reported:?}"
+    );
     read(store, |tx| {
         assert_eq!(tx.event(w.org, second.event_ref)?, None);
         assert_eq!(kept_events(tx, w.org, w.customer.id, &[key("fresh"), key("k")])?, [kept(&first, "k")]);

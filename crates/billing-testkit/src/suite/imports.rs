@@ -169,7 +169,7 @@ pub fn an_import_is_held_by_one_transaction_at_a_time(store: &dyn Store) {
     let kept = import(later(0));
     put(store, &w, &kept);
     let (held, is_held) = mpsc::channel();
-    let (told, tell) = mpsc::channel();
+    let (reported, tell) = mpsc::channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             write(store, |tx| {
@@ -180,7 +180,7 @@ pub fn an_import_is_held_by_one_transaction_at_a_time(store: &dyn Store) {
                 import.recorded += 1;
                 tx.put_import(w.org, &import)
             });
-            let _ = told.send(());
+            let _ = reported.send(());
         });
         is_held.recv_timeout(PATIENCE).expect("held");
         write(store, |tx| {

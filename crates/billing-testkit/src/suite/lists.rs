@@ -297,10 +297,10 @@ pub fn documents_add_up_by_currency(store: &dyn Store) {
     // October, the month of its issue, and is subtracted in the month of its void.
     let months = |filter: &DocumentFilter| {
         let found = read(store, |tx| tx.billed_months(w.org, filter));
-        let told = |month: &BilledMonth| {
+        let reported = |month: &BilledMonth| {
             (month.first_day, month.documents, [month.invoiced, month.credited, month.voided, month.billed])
         };
-        found.iter().map(told).collect::<Vec<_>>()
+        found.iter().map(reported).collect::<Vec<_>>()
     };
     let billed = |day, documents, invoiced, credited, voided, currency| {
         let sums = [invoiced, credited, voided, invoiced - credited - voided];

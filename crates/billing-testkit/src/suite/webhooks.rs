@@ -40,7 +40,7 @@ fn made(store: &dyn Store, w: &World) -> WebhookEndpoint {
 }
 
 /// Stores notifications with positions from 1, each about its own document.
-fn told(store: &dyn Store, w: &World, kinds: &[NotificationType]) -> Vec<Notification> {
+fn reported(store: &dyn Store, w: &World, kinds: &[NotificationType]) -> Vec<Notification> {
     let one = |(kind, position): (&NotificationType, u64)| Notification {
         notification_ref: NotificationRef::from_uuid(FreshIds.new_id()),
         customer_id: Some(w.customer.id),
@@ -137,8 +137,8 @@ pub fn endpoints_come_back_with_every_field_and_go_with_their_secrets(store: &dy
 pub fn a_claimed_delivery_is_one_servers_until_its_lease_ends(store: &dyn Store) {
     let w = world(store);
     let at = made(store, &w);
-    let told = told(store, &w, &[NotificationType::DocumentOpened, NotificationType::DocumentIssued]);
-    let new: Vec<Delivery> = told.iter().map(|one| delivery(&w, &at, one)).collect();
+    let reported = reported(store, &w, &[NotificationType::DocumentOpened, NotificationType::DocumentIssued]);
+    let new: Vec<Delivery> = reported.iter().map(|one| delivery(&w, &at, one)).collect();
     write(store, |tx| tx.schedule_webhook_deliveries(&new));
     let is_due = |now| {
         let due = read(store, |tx| tx.due_webhook_endpoints(now, ALL));
@@ -154,9 +154,9 @@ pub fn a_claimed_delivery_is_one_servers_until_its_lease_ends(store: &dyn Store)
     assert_eq!((is_due(later(49)), is_due(later(50))), (false, true));
     let is_leased = |now| read(store, |tx| tx.has_leased_deliveries(at.endpoint_ref, now));
     assert_eq!((is_leased(later(49)), is_leased(later(50))), (true, false));
-    let keys = [(w.customer.id, told[1].notification_ref), (w.customer.id, NotificationRef::from_uuid(FreshIds.new_id()))];
+    let keys = [(w.customer.id, reported[1].notification_ref), (w.customer.id, NotificationRef::from_uuid(FreshIds.new_id()))];
     let bodies = read(store, |tx| tx.notification_bodies(&keys));
-    assert_eq!(bodies, [(told[1].notification_ref, told[1].body.clone())]);
+    assert_eq!(bodies, [(reported[1].notification_ref, reported[1].body.clone())]);
 
     // The second server claims both after the lease has ended. The result of the first one comes too late.
     assert_eq!(claim(second, later(90), later(50), 20), new);
@@ -191,14 +191,14 @@ pub fn a_replay_finds_notifications_with_their_deliveries(store: &dyn Store) {
     let w = world(store);
     let (at, other) = (made(store, &w), made(store, &w));
     let kinds = [NotificationType::DocumentOpened, NotificationType::DocumentIssued, NotificationType::DocumentVoided];
-    let told = told(store, &w, &kinds);
-    let sent = Delivery { state: DeliveryState::Failed, due_at: None, attempt: 10, ..delivery(&w, &at, &told[1]) };
-    let elsewhere = delivery(&w, &other, &told[2]);
+    let reported = reported(store, &w, &kinds);
+    let sent = Delivery { state: DeliveryState::Failed, due_at: None, attempt: 10, ..delivery(&w, &at, &reported[1]) };
+    let elsewhere = delivery(&w, &other, &reported[2]);
     write(store, |tx| tx.schedule_webhook_deliveries(&[sent.clone(), elsewhere.clone()]));
     let found = |range: &ReplayRange, limit| -> Vec<(u64, Option<DeliveryState>)> {
         let found = read(store, |tx| tx.replay_candidates(w.org, at.endpoint_ref, range, limit));
         let is_told =
-            |one: &ReplayCandidate| told.iter().any(|of| of.notification_ref == one.notification_ref && of.kind == one.kind);
+            |one: &ReplayCandidate| reported.iter().any(|of| of.notification_ref == one.notification_ref && of.kind == one.kind);
         assert!(found.iter().all(|one| is_told(one) && one.customer == w.customer.id), "{found:?}");
         found.into_iter().map(|one| (one.position, one.state)).collect()
     };
@@ -206,11 +206,12 @@ pub fn a_replay_finds_notifications_with_their_deliveries(store: &dyn Store) {
     assert_eq!(found(&ReplayRange::Positions(0, u64::MAX), 10), [(1, None), (2, failed), (3, None)]);
     assert_eq!(found(&ReplayRange::Positions(1, 2), 10), [(2, failed)]);
     assert_eq!(found(&ReplayRange::Positions(0, u64::MAX), 1), [(1, None)]);
-    let named = vec![told[2].notification_ref, NotificationRef::from_uuid(FreshIds.new_id())];
+    let named = vec![reported[2].notification_ref, NotificationRef::from_uuid(FreshIds.new_id())];
     assert_eq!(found(&ReplayRange::Notifications(named), 10), [(3, None)]);
 
     // A delivery that is scheduled again keeps its attempts and its creation.
-    let again = Delivery { due_at: Some(later(30)), created_at: later(30), updated_at: later(30), ..delivery(&w, &at, &told[1]) };
+    let again =
+        Delivery { due_at: Some(later(30)), created_at: later(30), updated_at: later(30), ..delivery(&w, &at, &reported[1]) };
     write(store, |tx| tx.schedule_webhook_deliveries(std::slice::from_ref(&again)));
     let pending = Delivery { state: DeliveryState::Pending, attempt: 0, due_at: Some(later(30)), updated_at: later(30), ..sent };
     assert_eq!(listed(store, &w, &DeliveryFilter::default()), [elsewhere, pending]);
@@ -219,10 +220,10 @@ pub fn a_replay_finds_notifications_with_their_deliveries(store: &dyn Store) {
 pub fn each_field_of_a_filter_narrows_the_deliveries(store: &dyn Store) {
     let (w, stranger) = (world(store), world(store));
     let (at, other) = (made(store, &w), made(store, &w));
-    let told = told(store, &w, &[NotificationType::DocumentOpened, NotificationType::DocumentIssued]);
-    let first = delivery(&w, &at, &told[0]);
+    let reported = reported(store, &w, &[NotificationType::DocumentOpened, NotificationType::DocumentIssued]);
+    let first = delivery(&w, &at, &reported[0]);
     let second =
-        Delivery { state: DeliveryState::Delivered, due_at: None, created_at: later(20), ..delivery(&w, &other, &told[1]) };
+        Delivery { state: DeliveryState::Delivered, due_at: None, created_at: later(20), ..delivery(&w, &other, &reported[1]) };
     write(store, |tx| tx.schedule_webhook_deliveries(&[first.clone(), second.clone()]));
     let found = |filter: &DeliveryFilter| -> Vec<u64> { listed(store, &w, filter).iter().map(|one| one.position).collect() };
     let any = DeliveryFilter::default;
@@ -230,13 +231,13 @@ pub fn each_field_of_a_filter_narrows_the_deliveries(store: &dyn Store) {
     assert_eq!(found(&DeliveryFilter { endpoint_ref: Some(at.endpoint_ref), ..any() }), [1]);
     assert_eq!(found(&DeliveryFilter { state: Some(DeliveryState::Delivered), ..any() }), [2]);
     assert_eq!(found(&DeliveryFilter { kind: Some(NotificationType::DocumentIssued), ..any() }), [2]);
-    assert_eq!(found(&DeliveryFilter { subject: Some(told[0].subject), ..any() }), [1]);
+    assert_eq!(found(&DeliveryFilter { subject: Some(reported[0].subject), ..any() }), [1]);
     assert_eq!(found(&DeliveryFilter { from: Some(later(20)), ..any() }), [2]);
     assert_eq!(found(&DeliveryFilter { to: Some(later(20)), ..any() }), [1]);
     assert!(read(store, |tx| tx.webhook_deliveries(stranger.org, &any(), all())).items.is_empty());
     let page = read(store, |tx| tx.webhook_deliveries(w.org, &any(), all()));
     let facts: Vec<_> = page.items.iter().map(|one| (one.kind, one.subject, one.sequence)).collect();
-    assert_eq!(facts, [(told[1].kind, told[1].subject, 1), (told[0].kind, told[0].subject, 1)]);
+    assert_eq!(facts, [(reported[1].kind, reported[1].subject, 1), (reported[0].kind, reported[0].subject, 1)]);
     write(store, |tx| tx.delete_webhook_endpoint(w.org, at.endpoint_ref));
     assert_eq!(found(&any()), [2]);
 }

@@ -49,8 +49,8 @@ pub(crate) fn example_5_16_goodwill_is_a_credit_and_what_follows_collects_with_i
 pub(crate) fn example_5_17_a_credit_note_takes_no_more_than_was_billed(page: &mut Page) {
     let (books, contract, _) = issued();
     let refused = books.charge(contract, "2026-01-31", "Goodwill", "-120.00");
-    let told = refused.as_ref().expect_err("a refusal").to_string();
-    assert!(told.contains("109.00 EUR"), "{told}");
+    let reported = refused.as_ref().expect_err("a refusal").to_string();
+    assert!(reported.contains("109.00 EUR"), "{reported}");
     page.says("109.00");
     page.says(&code(refused));
     books.charge(contract, "2026-01-31", "Goodwill", "-109.00").expect("a credit of the full billed amount");

@@ -113,9 +113,9 @@ impl DocumentFigures {
         let number = view.opened.as_ref().expect("an opened document").number.to_string();
         // A calculation can name other documents although the line stays as it is.
         let lines = view.content.without_calculations().products;
-        let told =
+        let reported =
             Self { state: view.state, total: view.content.total, due: view.owed.amount_due, settlement: view.settlement, lines };
-        (number, told)
+        (number, reported)
     }
 }
 
@@ -129,22 +129,22 @@ fn check_rehearsal(
     same("whether it is refused", &rehearsed.is_ok(), &done)?;
     let Ok(effects) = rehearsed else { return Ok(()) };
     let Effects { opened, issued, recomputed, voided, settled, before: were, changes, .. } = effects;
-    let told = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, DocumentFigures> {
+    let reported = |views: &mut dyn Iterator<Item = &DocumentView>| -> BTreeMap<String, DocumentFigures> {
         views.map(DocumentFigures::of).collect()
     };
-    let changed = told(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
-    let really = after.iter().filter(|(number, told)| before.get(*number) != Some(told));
+    let changed = reported(&mut opened.iter().chain(issued).chain(recomputed).chain(voided).chain(settled));
+    let really = after.iter().filter(|(number, reported)| before.get(*number) != Some(reported));
     // Omits documents that were opened and voided within the same operation.
-    let really = really.filter(|(number, told)| before.contains_key(*number) || told.state != DocumentState::Void);
-    let really: BTreeMap<String, DocumentFigures> = really.map(|(number, told)| (number.clone(), told.clone())).collect();
+    let really = really.filter(|(number, reported)| before.contains_key(*number) || reported.state != DocumentState::Void);
+    let really: BTreeMap<String, DocumentFigures> = really.map(|(number, reported)| (number.clone(), reported.clone())).collect();
     // The legal particulars may change although the amounts stay the same.
-    let same_amounts = |number: &String, told: &DocumentFigures| before.get(number) == Some(told);
+    let same_amounts = |number: &String, reported: &DocumentFigures| before.get(number) == Some(reported);
     let changed: BTreeMap<String, DocumentFigures> =
-        changed.into_iter().filter(|(number, told)| !same_amounts(number, told)).collect();
+        changed.into_iter().filter(|(number, reported)| !same_amounts(number, reported)).collect();
     same("the documents concerned", &changed, &really)?;
     // Planned documents are not stored.
-    let were = told(&mut were.iter().filter(|view| view.opened.is_some()));
-    let is_so = were.iter().all(|(number, told)| before.get(number) == Some(told));
+    let were = reported(&mut were.iter().filter(|view| view.opened.is_some()));
+    let is_so = were.iter().all(|(number, reported)| before.get(number) == Some(reported));
     if !is_so {
         return Err(format!("what was before: {were:#?} is shown, {before:#?} was stored"));
     }
@@ -497,14 +497,14 @@ impl UseCases {
         }
         for document in self.documents() {
             let document_ref = document.head.document_ref;
-            let told = last.get(&Subject::Document(document_ref)).map(|(_, body)| *body).unwrap_or_default();
+            let reported = last.get(&Subject::Document(document_ref)).map(|(_, body)| *body).unwrap_or_default();
             let total = document.lifecycle.issued().map(|issued| issued.content.total);
             let owed = total.map(|total| document.settlement.owed(document.head.kind, document.lifecycle.status(), total));
             let due = owed.transpose().map_err(|error| format!("{error:?}"))?.and_then(|owed| owed.amount_due);
             let state = document.state().map_err(|error| format!("{error:?}"))?;
             let shown = format!("{} {state:?} {}", document.head.number, due.map_or(0, Money::minor));
-            if !told.ends_with(&shown) {
-                return Err(format!("the last notification of {document_ref} is {told:?}, and its state is {shown}"));
+            if !reported.ends_with(&shown) {
+                return Err(format!("the last notification of {document_ref} is {reported:?}, and its state is {shown}"));
             }
         }
         Ok(())
@@ -556,7 +556,7 @@ impl UseCases {
         for (document_ref, lines) in world.book.lines() {
             decided[world.place_of(document_ref).expect("a document of the book")].lines = lines.to_vec();
         }
-        let told = |charges: Vec<Charge>| -> Vec<Charge> {
+        let reported = |charges: Vec<Charge>| -> Vec<Charge> {
             let by = |charge: Charge| Charge {
                 customer_id: contract.customer_id,
                 contract_ref: contract.contract_ref,
@@ -567,7 +567,7 @@ impl UseCases {
             charges.sort_by(|a, b| a.charge_ref.cmp(&b.charge_ref));
             charges
         };
-        same("charges", &told(world.book.charges().live().cloned().collect()), &told(rows.charges))?;
+        same("charges", &reported(world.book.charges().live().cloned().collect()), &reported(rows.charges))?;
         same("how many documents", &decided.len(), &stored.len())?;
         for (place, (decided, stored)) in decided.iter_mut().zip(&mut stored).enumerate() {
             for seen in [&mut *decided, &mut *stored] {
@@ -753,8 +753,8 @@ fn use_cases_store_what_the_ledger_decides() {
                         let history = shrink::shrink(history, is_same);
                         let steps: Vec<String> =
                             history.steps.iter().zip(1..).map(|(step, i): (_, u32)| format!("{i}. {step:?}")).collect();
-                        let told = format!("{:?}\n{:?}\n{}", history.catalog, history.products, steps.join("\n"));
-                        panic!("SEED={seed}: {:?}\n{told}", played(&history));
+                        let reported = format!("{:?}\n{:?}\n{}", history.catalog, history.products, steps.join("\n"));
+                        panic!("SEED={seed}: {:?}\n{reported}", played(&history));
                     }
                 }
             });

@@ -184,8 +184,8 @@ fn a_deleted_event_stops_counting_and_keeps_its_history() {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     assert!(matches!(read(services, principal, UseCase::GetEvent, |cx| get_event(cx, event)), Err(UseCaseError::Unknown(_))));
     let history = read(services, principal, UseCase::GetEventHistory, |cx| event_history(cx, event)).expect("a history");
-    let told: Vec<_> = history.iter().map(|revision| (revision.action, revision.document_number.to_string())).collect();
-    assert_eq!(told, [(EventAction::Created, "UB-INV-1".to_owned()), (EventAction::Deleted, "UB-CRD-1".to_owned())]);
+    let reported: Vec<_> = history.iter().map(|revision| (revision.action, revision.document_number.to_string())).collect();
+    assert_eq!(reported, [(EventAction::Created, "UB-INV-1".to_owned()), (EventAction::Deleted, "UB-CRD-1".to_owned())]);
 }
 
 #[test]

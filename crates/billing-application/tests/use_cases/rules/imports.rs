@@ -148,9 +148,12 @@ fn an_undone_import_counts_no_more_and_the_file_counts_again() {
     let (import_ref, recorded, _) = import(&books, 2..12, false);
     let import_ref = import_ref.expect("an import record");
     assert_eq!((recorded, billed(&books, "2026-01-01", "calls").as_str()), (10, "1.50"));
-    let told = view(&books, import_ref);
-    assert_eq!((told.import.state(), told.import.recorded, told.left), (ImportState::Finished, 10, 10));
-    assert_eq!((told.import.documents[0].number.to_string(), told.import.documents[0].events), ("UB-INV-1".to_owned(), 10));
+    let reported = view(&books, import_ref);
+    assert_eq!((reported.import.state(), reported.import.recorded, reported.left), (ImportState::Finished, 10, 10));
+    assert_eq!(
+        (reported.import.documents[0].number.to_string(), reported.import.documents[0].events),
+        ("UB-INV-1".to_owned(), 10)
+    );
 
     // Another import of the same file records nothing, and its undo deletes nothing.
     let (again, recorded, there) = import(&books, 2..12, false);
@@ -225,8 +228,8 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
     };
     broken.take(transactions, &[line(2), line(3)], &mut record).expect("lines");
     let import_ref = broken.import_ref().expect("an import record");
-    let told = view(&books, import_ref);
-    assert_eq!((told.import.state(), told.left), (ImportState::Unfinished, 2));
+    let reported = view(&books, import_ref);
+    assert_eq!((reported.import.state(), reported.left), (ImportState::Unfinished, 2));
     assert_eq!(undo(&books, import_ref, &|| true).deleted, 2);
 }
 

@@ -30,7 +30,7 @@ fn a_document_that_is_settled_at_its_issue_is_notified_with_its_number() {
     books.calls("2026-01-15T00:00:00Z", "5");
     books.reprice(&api, vec![per_unit("calls", "0.20")]);
     books.edit(contract, vec![repriced(&api)], EffectiveFrom::Day(fixtures::date("2026-01-01"))).expect("an edit");
-    let mut told = settled(&books);
-    told.sort();
-    assert_eq!(told, ["UB-CRD-1 Settled 0", "UB-INV-2 PartiallyPaid 100"]);
+    let mut reported = settled(&books);
+    reported.sort();
+    assert_eq!(reported, ["UB-CRD-1 Settled 0", "UB-INV-2 PartiallyPaid 100"]);
 }

@@ -38,8 +38,8 @@ fn what_is_too_much_to_be_told_apart_is_counted_together() {
     counts.write(&bench.services).expect("written counts");
     assert_eq!(listed(&bench, "unknown_reference").total, 10_000);
     let other = listed(&bench, "other").items;
-    let told: Vec<_> = other.iter().map(|(key, count)| (key.customer_ref.as_str(), count.count)).collect();
-    assert_eq!(told, [("", 3)]);
+    let reported: Vec<_> = other.iter().map(|(key, count)| (key.customer_ref.as_str(), count.count)).collect();
+    assert_eq!(reported, [("", 3)]);
     assert_eq!(listed(&bench, "unknown_reference").items[0].1.count, 2);
     // After a write, new values are counted separately again.
     counts.count(&bench.services, refused(&bench, "another"));

@@ -60,10 +60,10 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
     let BillingRunRecord { head, documents, failures } = whole(&books, run_ref);
     assert_eq!((head.state(), head.author, head.contracts), (RunState::Finished, AuditActor::CommandLine, 3));
     assert_eq!((head.issued, head.voided, head.failed, failures), (3, 0, 0, Vec::<RunFailure>::new()));
-    let told: Vec<String> = documents.iter().map(|document| document.number.to_string()).collect();
+    let reported: Vec<String> = documents.iter().map(|document| document.number.to_string()).collect();
     let issued: Vec<String> =
         report.issued.iter().filter_map(|document| document.opened.as_ref()).map(|(_, number)| number.to_string()).collect();
-    assert_eq!(told, issued);
+    assert_eq!(reported, issued);
     assert_eq!(runs(&books), [head]);
     let unknown =
         read(services, principal, UseCase::GetBillingRun, |cx| get_billing_run(cx, BillingRunRef::from_uuid(Uuid::nil())));

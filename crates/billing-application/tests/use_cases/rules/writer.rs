@@ -156,12 +156,12 @@ impl Office {
         event: NewUsageEvent,
         patience: Duration,
     ) -> Result<Receiver<WriterReply>, WriterBusy> {
-        let (reply, told) = channel();
+        let (reply, reported) = channel();
         let reply = Box::new(move |principal, outcome| drop(reply.send((principal, outcome))));
         let answer = |view: &EventView| view.document_numbers.to_string();
         let work = Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
         self.writer.submit(QueuedRequest { requester, until: Instant::now() + patience, work })?;
-        Ok(told)
+        Ok(reported)
     }
 
     fn submit(&self, event: NewUsageEvent) -> Receiver<WriterReply> {
@@ -195,10 +195,10 @@ impl Office {
         requester: Requester,
         work: impl FnOnce(Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>) -> Work,
     ) -> Receiver<(Option<Principal>, UseCaseResult<T>)> {
-        let (reply, told) = channel();
+        let (reply, reported) = channel();
         let work = work(Box::new(move |principal, outcome| drop(reply.send((principal, outcome)))));
         self.writer.submit(QueuedRequest { requester, until: Instant::now() + SOON, work }).expect("room");
-        told
+        reported
     }
 
     fn known(&self) -> Requester {
@@ -241,8 +241,8 @@ impl Office {
 }
 
 /// Formats a reply: the document number, with `=` before a replayed one, or the reason for a rejection.
-fn word(told: &Receiver<WriterReply>) -> String {
-    match told.recv_timeout(SOON).expect("an answer").1 {
+fn word(reported: &Receiver<WriterReply>) -> String {
+    match reported.recv_timeout(SOON).expect("an answer").1 {
         Ok(Execution::Executed(IngestOutcome::Recorded(view))) => view.document_numbers.to_string(),
         Ok(Execution::Executed(IngestOutcome::Replayed(answer))) => format!("={answer}"),
         Ok(Execution::Replayed(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
@@ -250,8 +250,8 @@ fn word(told: &Receiver<WriterReply>) -> String {
     }
 }
 
-fn words(told: &[Receiver<WriterReply>]) -> Vec<String> {
-    told.iter().map(word).collect()
+fn words(reported: &[Receiver<WriterReply>]) -> Vec<String> {
+    reported.iter().map(word).collect()
 }
 
 fn under(key: &str, event: NewUsageEvent) -> NewUsageEvent {
@@ -263,8 +263,8 @@ fn under(key: &str, event: NewUsageEvent) -> NewUsageEvent {
 fn events_that_wait_together_are_one_transaction() {
     let office = Office::with_a_draft();
     let before = office.store.written();
-    let told = office.together(|| [(); 5].map(|()| office.submit(calls(DAY, "10"))));
-    assert_eq!(words(&told), ["UB-INV-1"; 5]);
+    let reported = office.together(|| [(); 5].map(|()| office.submit(calls(DAY, "10"))));
+    assert_eq!(words(&reported), ["UB-INV-1"; 5]);
     assert_eq!(office.store.written() - before, 2);
     let figures = office.writer.figures();
     let events = &figures.events;
@@ -276,12 +276,12 @@ fn events_that_wait_together_are_one_transaction() {
 #[test]
 fn a_refused_event_is_refused_alone() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let late = calls("2027-01-10T00:00:00Z", "1");
         let nowhere = calls("2025-01-10T00:00:00Z", "1");
         [calls(DAY, "10"), late, nowhere, calls(DAY, "10")].map(|event| office.submit(event))
     });
-    let stated = words(&told);
+    let stated = words(&reported);
     assert_eq!((stated[0].as_str(), stated[3].as_str()), ("UB-INV-1", "UB-INV-1"));
     assert!(stated[1].contains("timestamp") && stated[2].contains("contract"), "{stated:?}");
     assert!(office.books.documents().contains("22"), "{}", office.books.documents());
@@ -297,25 +297,25 @@ fn a_token_is_looked_up_with_its_event() {
         tx.delete_api_key(deleted.organization, deleted.api_key_ref)
     })
     .expect("a deleted key");
-    let told = office.together(|| {
+    let reported = office.together(|| {
         [&live, &ended, &deleted, &live, &idle, &reads]
             .map(|claims| office.submit_as(Requester::Bearer(claims.clone()), calls(DAY, "10"), SOON).expect("room"))
     });
-    let told = told.map(|told| told.recv_timeout(SOON).expect("an answer"));
-    let taken = told.each_ref().map(|(_, outcome)| outcome.is_ok());
+    let reported = reported.map(|reported| reported.recv_timeout(SOON).expect("an answer"));
+    let taken = reported.each_ref().map(|(_, outcome)| outcome.is_ok());
     assert_eq!(taken, [true, false, false, true, true, false]);
-    let known = told.each_ref().map(|(principal, _)| principal.is_some());
+    let known = reported.each_ref().map(|(principal, _)| principal.is_some());
     assert_eq!(known, [true, false, false, true, true, true]);
-    assert!(matches!(told[1].1, Err(UseCaseError::Unauthenticated)));
-    assert!(matches!(told[5].1, Err(UseCaseError::Forbidden(_))));
-    let by = told.each_ref().map(|(_, outcome)| {
+    assert!(matches!(reported[1].1, Err(UseCaseError::Unauthenticated)));
+    assert!(matches!(reported[5].1, Err(UseCaseError::Forbidden(_))));
+    let by = reported.each_ref().map(|(_, outcome)| {
         outcome.as_ref().ok().map(|taken| match taken {
             Execution::Executed(IngestOutcome::Recorded(view)) => view.event.revised_by,
             Execution::Executed(IngestOutcome::Replayed(_)) | Execution::Replayed(_) => panic!("unexpected replay"),
         })
     });
-    assert_eq!(by[0], told[0].0.as_ref().map(Principal::actor));
-    assert_eq!(by[4], told[4].0.as_ref().map(Principal::actor));
+    assert_eq!(by[0], reported[0].0.as_ref().map(Principal::actor));
+    assert_eq!(by[4], reported[4].0.as_ref().map(Principal::actor));
     assert_ne!(by[0], by[4]);
 }
 
@@ -325,12 +325,12 @@ fn what_opens_a_document_is_taken_with_all_of_its_contract_and_repeats_are_known
     let before = office.store.written();
     let february = "2026-02-01T00:00:00Z";
     office.books.clock("2026-02-10T12:00:00Z");
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let mine = |key| under(key, calls(DAY, "10"));
         let opens = |key| under(key, calls(february, "3"));
         [opens("f"), mine("j"), opens("f"), mine("j"), opens("g")].map(|event| office.submit(event))
     });
-    assert_eq!(words(&told), ["UB-INV-2", "UB-INV-1", "=UB-INV-2", "=UB-INV-1", "UB-INV-2"]);
+    assert_eq!(words(&reported), ["UB-INV-2", "UB-INV-1", "=UB-INV-2", "=UB-INV-1", "UB-INV-2"]);
     // First the single event, then all events of the contract together, because one of them opens a document.
     assert_eq!(office.store.written() - before, 2);
     // Event keys are stored forever, regardless of the way in which an event arrives.
@@ -341,9 +341,9 @@ fn what_opens_a_document_is_taken_with_all_of_its_contract_and_repeats_are_known
 fn events_due_upon_usage_have_a_document_each() {
     let office = Office::new(NetTerms::DueUponUsage, WriterLimits::default());
     office.store.close();
-    let told: Vec<_> = (0..3).map(|_| office.submit(calls(DAY, "10"))).collect();
+    let reported: Vec<_> = (0..3).map(|_| office.submit(calls(DAY, "10"))).collect();
     office.store.open();
-    let mut stated = words(&told);
+    let mut stated = words(&reported);
     stated.sort();
     stated.dedup();
     assert_eq!(stated.len(), 3, "{stated:?}");
@@ -373,25 +373,25 @@ fn one_larger_than_all_that_may_wait_is_taken_when_nobody_else_waits() {
 #[test]
 fn what_nobody_waits_for_any_more_is_not_taken() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let by = Requester::Known(office.books.bench.principal.clone());
         [office.submit_as(by, calls(DAY, "1000"), Duration::ZERO).expect("room"), office.submit(calls(DAY, "10"))]
     });
-    assert_eq!(word(&told[1]), "UB-INV-1");
-    assert_eq!(told[0].recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
+    assert_eq!(word(&reported[1]), "UB-INV-1");
+    assert_eq!(reported[0].recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert!(office.books.documents().contains("12"), "{}", office.books.documents());
 }
 
 #[test]
 fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
-        let told = [(); 4].map(|()| office.submit(calls(DAY, "10")));
+    let reported = office.together(|| {
+        let reported = [(); 4].map(|()| office.submit(calls(DAY, "10")));
         // The failing transactions: the whole group, its first half, and the first event of that half.
         office.store.fail(3);
-        told
+        reported
     });
-    let stated = words(&told);
+    let stated = words(&reported);
     let (refused, taken): (Vec<_>, Vec<_>) = stated.iter().partition(|stated| stated.contains("a row that can't be"));
     assert_eq!((refused.len(), taken.len()), (1, 3), "{stated:?}");
 }
@@ -399,7 +399,7 @@ fn a_group_that_shows_wrong_books_is_divided_until_the_others_are_taken() {
 #[test]
 fn a_panic_takes_nobody_else_with_it() {
     let office = Office::with_a_draft();
-    let (reply, told) = channel::<WriterReply>();
+    let (reply, reported) = channel::<WriterReply>();
     let reply = Box::new(move |_, _| {
         let _reply = &reply;
         panic!("deliberate panic")
@@ -408,16 +408,16 @@ fn a_panic_takes_nobody_else_with_it() {
     let answer = |_: &EventView| String::new();
     let work = Work::Event(Box::new(QueuedEvent { event: calls(DAY, "1"), answer, keyed: None, reply }));
     office.writer.submit(QueuedRequest { requester, until: Instant::now() + SOON, work }).expect("room");
-    assert_eq!(told.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
+    assert_eq!(reported.recv_timeout(SOON).err(), Some(RecvTimeoutError::Disconnected));
     assert_eq!(word(&office.submit(calls(DAY, "10"))), "UB-INV-1");
 }
 
 #[test]
 fn who_waits_when_it_stops_is_taken_and_nobody_after() {
     let office = Office::with_a_draft();
-    let told = office.together(|| [office.submit(calls(DAY, "10"))]);
+    let reported = office.together(|| [office.submit(calls(DAY, "10"))]);
     office.writer.stop();
-    assert_eq!(word(&told[0]), "UB-INV-1");
+    assert_eq!(word(&reported[0]), "UB-INV-1");
     let by = Requester::Known(office.books.bench.principal.clone());
     assert_eq!(office.submit_as(by, calls(DAY, "1"), SOON).err(), Some(WriterBusy));
 }
@@ -431,8 +431,8 @@ fn at(timestamp: &str) -> EventChange {
 }
 
 /// Formats the outcome of a change: the document numbers, `-` for a deleted event, or the reason for a rejection.
-fn changed(told: &Receiver<WriterReply<ChangeOutcome>>) -> String {
-    match told.recv_timeout(SOON).expect("an answer").1 {
+fn changed(reported: &Receiver<WriterReply<ChangeOutcome>>) -> String {
+    match reported.recv_timeout(SOON).expect("an answer").1 {
         Ok(Execution::Executed(ChangeOutcome::Updated(view))) => view.document_numbers.to_string(),
         Ok(Execution::Executed(ChangeOutcome::Deleted)) => "-".to_owned(),
         Ok(Execution::Replayed(answer)) => format!("again {}", String::from_utf8_lossy(&answer.0)),
@@ -440,8 +440,8 @@ fn changed(told: &Receiver<WriterReply<ChangeOutcome>>) -> String {
     }
 }
 
-fn taken(told: &Receiver<(Option<Principal>, UseCaseResult<BatchOutcome>)>) -> BatchOutcome {
-    told.recv_timeout(SOON).expect("an answer").1.expect("an accepted batch")
+fn taken(reported: &Receiver<(Option<Principal>, UseCaseResult<BatchOutcome>)>) -> BatchOutcome {
+    reported.recv_timeout(SOON).expect("an answer").1.expect("an accepted batch")
 }
 
 #[test]
@@ -449,11 +449,11 @@ fn changes_that_wait_together_are_one_transaction() {
     let office = Office::with_a_draft();
     let events = office.events(&["10", "20", "30", "40"]);
     let before = office.store.written();
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let changes = [to("11"), EventChange::Delete, to("33"), to("40")];
         events.iter().zip(changes).map(|(event, change)| office.change(*event, change, None)).collect::<Vec<_>>()
     });
-    assert_eq!(told.iter().map(changed).collect::<Vec<_>>(), ["UB-INV-1", "-", "UB-INV-1", "UB-INV-1"]);
+    assert_eq!(reported.iter().map(changed).collect::<Vec<_>>(), ["UB-INV-1", "-", "UB-INV-1", "UB-INV-1"]);
     // The event before the changes, and all changes together.
     assert_eq!(office.store.written() - before, 2);
     let figures = office.writer.figures().changes;
@@ -466,11 +466,11 @@ fn changes_that_wait_together_are_one_transaction() {
 fn changes_of_one_event_follow_each_other_in_the_order_they_came() {
     let office = Office::with_a_draft();
     let events = office.events(&["10"]);
-    let told = office.together(|| {
+    let reported = office.together(|| {
         [to("1000"), to("2"), EventChange::Delete, to("5"), EventChange::Delete]
             .map(|change| office.change(events[0], change, None))
     });
-    let stated = told.each_ref().map(changed);
+    let stated = reported.each_ref().map(changed);
     assert_eq!(stated[..3], ["UB-INV-1", "UB-INV-1", "-"]);
     assert!(stated[3..].iter().all(|stated| stated.contains("the usage event does not exist")), "{stated:?}");
     assert!(office.books.documents().contains("calls × 2:"), "{}", office.books.documents());
@@ -480,7 +480,7 @@ fn changes_of_one_event_follow_each_other_in_the_order_they_came() {
 fn a_refused_change_is_refused_alone() {
     let office = Office::with_a_draft();
     let events = office.events(&["10", "20", "30"]);
-    let told = office.together(|| {
+    let reported = office.together(|| {
         vec![
             office.change(events[0], to("11"), None),
             office.change(EventRef::from_uuid(Uuid::now_v7()), to("1"), None),
@@ -490,7 +490,7 @@ fn a_refused_change_is_refused_alone() {
             office.change(events[2], to("31"), None),
         ]
     });
-    let stated: Vec<String> = told.iter().map(changed).collect();
+    let stated: Vec<String> = reported.iter().map(changed).collect();
     assert_eq!((stated[0].as_str(), stated[5].as_str()), ("UB-INV-1", "UB-INV-1"), "{stated:?}");
     assert!(
         stated[1].contains("does not exist") && stated[2].contains("contract") && stated[3].contains("timestamp"),
@@ -506,14 +506,14 @@ fn a_change_of_another_principal_follows() {
     let events = office.events(&["10", "20"]);
     let claims = office.key(|_| {});
     let reads = office.key(|key| key.scopes = Scopes::of(&[Scope::Read]));
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let by = |requester, event_ref| {
             let change = to("7");
             office.submit_work(requester, |reply| Work::Change(QueuedChange { event_ref, change, keyed: None, reply }))
         };
         [by(office.known(), events[0]), by(Requester::Bearer(claims), events[1]), by(Requester::Bearer(reads), events[0])]
     });
-    let by = told.map(|told| match told.recv_timeout(SOON).expect("an answer") {
+    let by = reported.map(|reported| match reported.recv_timeout(SOON).expect("an answer") {
         (_, Ok(Execution::Executed(ChangeOutcome::Updated(view)))) => Some(view.event.revised_by),
         (principal, Err(UseCaseError::Forbidden(_))) => principal.map(|_| None).expect("a principal"),
         other => panic!("{other:?}"),
@@ -537,8 +537,8 @@ fn a_change_under_a_key_is_carried_out_once() {
         office.change(events[0], to(quantity), Some(IdempotentWork { request, render }))
     };
     // Of duplicates that wait together, one is executed. The other must be sent again.
-    let told = office.together(|| [change("11", 1), change("11", 1)]);
-    let mut stated = told.each_ref().map(changed);
+    let reported = office.together(|| [change("11", 1), change("11", 1)]);
+    let mut stated = reported.each_ref().map(changed);
     stated.sort();
     assert!(stated[0] == "UB-INV-1" && stated[1].contains("still in progress"), "{stated:?}");
     assert_eq!(changed(&office.change(events[0], to("12"), None)), "UB-INV-1");
@@ -550,12 +550,12 @@ fn a_change_under_a_key_is_carried_out_once() {
 #[test]
 fn a_batch_takes_turns_with_single_events() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let batch = office.batch(vec![calls(DAY, "1"); 2_000]);
         (batch, office.submit(calls(DAY, "1")))
     });
-    assert_eq!(word(&told.1), "UB-INV-1");
-    let BatchOutcome { results, stopped_by } = taken(&told.0);
+    assert_eq!(word(&reported.1), "UB-INV-1");
+    let BatchOutcome { results, stopped_by } = taken(&reported.0);
     assert!(stopped_by.is_none());
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2_000);
     assert!(office.books.documents().contains("calls × 2003"), "{}", office.books.documents());
@@ -575,11 +575,11 @@ fn a_batch_that_is_stopped_says_what_is_stored() {
     let office = Office::with_a_draft();
     for (failing, stored) in [(1, EVENTS_PER_TRANSACTION), (0, 0)] {
         office.store.close();
-        let told = office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1]);
+        let reported = office.batch(vec![calls(DAY, "1"); EVENTS_PER_TRANSACTION + 1]);
         office.store.wait_for_one();
         office.store.fail_after(failing);
         office.store.open();
-        let outcome = told.recv_timeout(SOON).expect("an answer").1;
+        let outcome = reported.recv_timeout(SOON).expect("an answer").1;
         let (results, error) = match outcome {
             Ok(BatchOutcome { results, stopped_by }) => (results, stopped_by),
             Err(error) => (Vec::new(), Some(error)),
@@ -593,7 +593,7 @@ fn a_batch_that_is_stopped_says_what_is_stored() {
 #[test]
 fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
     let office = Office::with_a_draft();
-    let told = office.together(|| {
+    let reported = office.together(|| {
         let singles = [(); 3].map(|()| office.submit(calls(DAY, "10")));
         let answer = |_: &EventView| panic!("deliberate panic");
         let events = vec![calls(DAY, "1"), under("b", calls(DAY, "1"))];
@@ -601,8 +601,8 @@ fn what_is_wrong_with_a_batch_leaves_single_events_alone() {
             office.submit_work(office.known(), |reply| Work::Batch(QueuedBatch { events, answer, goes_on: false, reply }));
         (singles, batch)
     });
-    assert_eq!(words(&told.0), ["UB-INV-1"; 3]);
-    let outcome = told.1.recv_timeout(SOON).expect("an answer").1;
+    assert_eq!(words(&reported.0), ["UB-INV-1"; 3]);
+    let outcome = reported.1.recv_timeout(SOON).expect("an answer").1;
     assert!(matches!(outcome, Err(UseCaseError::InvariantViolation(_))), "{outcome:?}");
     assert!(office.books.documents().contains("calls × 32"), "{}", office.books.documents());
 }
@@ -651,8 +651,8 @@ fn what_an_organization_always_has_room_for_is_let_in_however_many_of_others_wai
 fn what_is_cached_is_read_again_after_each_change() {
     let office = Office::with_a_draft();
     let report = || {
-        let told = office.submit(calls(DAY, "1")).recv_timeout(SOON).expect("an answer").1;
-        let Ok(Execution::Executed(IngestOutcome::Recorded(view))) = told else { panic!("the event is recorded") };
+        let reported = office.submit(calls(DAY, "1")).recv_timeout(SOON).expect("an answer").1;
+        let Ok(Execution::Executed(IngestOutcome::Recorded(view))) = reported else { panic!("the event is recorded") };
         (view.document_numbers.to_string(), view.usage_product_name.to_string())
     };
     let cached = |number: &str, name: &str| {
@@ -694,8 +694,8 @@ fn a_cache_of_any_size_records_the_same() {
                 word(&office.submit(calls(day, quantity)));
             }
         }
-        let told: Vec<_> = office.together(|| (0..9).map(|n| office.submit(calls(DAY, &n.to_string()))).collect());
-        (words(&told), office.books.documents())
+        let reported: Vec<_> = office.together(|| (0..9).map(|n| office.submit(calls(DAY, &n.to_string()))).collect());
+        (words(&reported), office.books.documents())
     });
     assert!(recorded.iter().all(|of_size| *of_size == recorded[0]), "{recorded:?}");
 }
@@ -707,8 +707,8 @@ fn an_event_beyond_the_largest_sum_is_refused_alone_and_leaves_no_total() {
         assert_eq!(word(&office.submit(calls(DAY, "1"))), "UB-INV-1");
     }
     let before = office.books.documents();
-    let told = office.together_quietly(|| ["1", "999999999999999", "1"].map(|quantity| office.submit(calls(DAY, quantity))));
-    let stated = words(&told);
+    let reported = office.together_quietly(|| ["1", "999999999999999", "1"].map(|quantity| office.submit(calls(DAY, quantity))));
+    let stated = words(&reported);
     assert_eq!((stated[0].as_str(), stated[2].as_str()), ("UB-INV-1", "UB-INV-1"), "{stated:?}");
     assert_ne!(stated[1], "UB-INV-1", "the price is beyond the limit of a document");
     assert_ne!(office.books.documents(), before);
@@ -772,10 +772,10 @@ fn changes_that_wait_together_come_to_what_they_come_to_one_after_the_other() {
             .filter(|_| random.percent(80))
             .map(|event| (event, drawn(&mut Random::new(seed * 100 + event as u64))))
             .collect();
-        let told = together.together_quietly(|| {
+        let reported = together.together_quietly(|| {
             changes.iter().map(|(event, change)| together.change(events[*event], change.clone(), None)).collect::<Vec<_>>()
         });
-        let taken = told.iter().map(|told| told.recv_timeout(SOON).expect("an answer").1.is_ok()).collect::<Vec<_>>();
+        let taken = reported.iter().map(|reported| reported.recv_timeout(SOON).expect("an answer").1.is_ok()).collect::<Vec<_>>();
         let (services, principal) = (&alone.books.bench.services, &alone.books.bench.principal);
         let also_taken: Vec<bool> = changes
             .iter()

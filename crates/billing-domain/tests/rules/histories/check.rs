@@ -99,7 +99,7 @@ impl World {
                     }
                 }
                 if of_lines != product.sub_total.minor() || product.net.minor() != of_lines - product.discount.minor() {
-                    return Err(format!("a product of {} doesn't add up", self.told(document)));
+                    return Err(format!("a product of {} doesn't add up", self.reported(document)));
                 }
                 sub_total += of_lines;
                 discount += product.discount.minor();
@@ -110,7 +110,7 @@ impl World {
             let mut tax = 0;
             for of_rate in &content.taxes {
                 if bases.remove(&of_rate.treatment) != Some(of_rate.base.minor()) {
-                    return Err(format!("the tax at {:?} of {} has another base", of_rate.treatment, self.told(document)));
+                    return Err(format!("the tax at {:?} of {} has another base", of_rate.treatment, self.reported(document)));
                 }
                 tax += of_rate.amount.minor();
                 let sum = seen.taxes.entry((document.family, of_rate.treatment.clone())).or_insert((0, 0));
@@ -122,10 +122,10 @@ impl World {
                 && content.total.minor() == sub_total - discount + tax
                 && bases.is_empty();
             if !adds_up {
-                return Err(format!("the totals of {} don't add up", self.told(document)));
+                return Err(format!("the totals of {} don't add up", self.reported(document)));
             }
             if document.status.is_issued() && document.total != Some(content.total) {
-                return Err(format!("{} has a total of {:?}, not {}", self.told(document), document.total, content.total));
+                return Err(format!("{} has a total of {:?}, not {}", self.reported(document), document.total, content.total));
             }
         }
         Ok(seen)
@@ -221,7 +221,7 @@ impl World {
                 let mentions = mentions.iter().filter(|mention| (mention.product, mention.line) == (product_index, line_index));
                 let named: BTreeSet<DocumentRef> = mentions.map(|mention| mention.document_ref).collect();
                 self.check_previously(document, (product, line), &named, &parts)
-                    .map_err(|problem| format!("{}: {problem}: {line:?}", self.told(document)))?;
+                    .map_err(|problem| format!("{}: {problem}: {line:?}", self.reported(document)))?;
             }
         }
         Ok(())
@@ -314,7 +314,7 @@ impl World {
         for (kept, event) in self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted) {
             let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
             if document.status == LifecycleStatus::Discarded {
-                return Err(format!("{event:?} stands on a discarded {}", self.told(document)));
+                return Err(format!("{event:?} stands on a discarded {}", self.reported(document)));
             }
         }
         // The list of events of an issued document is fixed at its issue. An event that returns stands on its parent, and another
@@ -324,7 +324,7 @@ impl World {
             let of_family = |other: &DocumentRef| self.book.document(*other).is_some_and(|other| other.family == document.family);
             let is_listed = || self.listed.iter().any(|(other, listed)| listed.contains(&index) && of_family(other));
             if !event.deleted && document.status.is_issued() && !is_listed() {
-                return Err(format!("{event:?} stands on an issued document that doesn't list it: {}", self.told(document)));
+                return Err(format!("{event:?} stands on an issued document that doesn't list it: {}", self.reported(document)));
             }
         }
         Ok(())

@@ -186,7 +186,7 @@ impl World {
                 rest > 0 && place(other) < place(to)
             });
             if let Some(better) = better {
-                return Err(format!("a credit settles {} before {}", self.told(to), self.told(better)));
+                return Err(format!("a credit settles {} before {}", self.reported(to), self.reported(better)));
             }
         }
         Ok(())
@@ -331,7 +331,7 @@ impl World {
     }
 
     fn refund(&mut self, source: usize, part: PartSpec) -> Checked {
-        let Some((key, source, told)) = self.source(source) else { return Ok(()) };
+        let Some((key, source, reported)) = self.source(source) else { return Ok(()) };
         if !self.money.accounts.contains_key(&key) {
             return Ok(());
         }
@@ -349,7 +349,7 @@ impl World {
             method: None,
             metadata: Metadata::default(),
         };
-        let deed = MoneyDeed::Refund { source: told, facts: facts.clone() };
+        let deed = MoneyDeed::Refund { source: reported, facts: facts.clone() };
         let taken = self.on_account("refund", &key, amount > 0 && amount <= left, |account, mut id_generator| {
             account.refund(source, &facts, &moment, &mut id_generator).map(drop)
         })?;
@@ -360,7 +360,7 @@ impl World {
     }
 
     fn apply(&mut self, source: usize, document: usize, part: PartSpec) -> Checked {
-        let Some((key, source, told)) = self.source(source) else { return Ok(()) };
+        let Some((key, source, reported)) = self.source(source) else { return Ok(()) };
         let of_account = |document: &BookDocument| AccountKey::of(document) == key && document.status.is_issued();
         let owed = |document: &BookDocument| of_account(document) && Self::rest_of(document) > 0;
         let chosen = self.chosen(document, owed).or_else(|| self.chosen(document, of_account));
@@ -372,7 +372,7 @@ impl World {
         let document_ref = chosen.head.document_ref;
         let place = self.place_of(document_ref).ok_or("an unknown document")?;
         let text = Self::text(amount, key.currency);
-        let deed = MoneyDeed::Apply { source: told, place, amount: text.clone() };
+        let deed = MoneyDeed::Apply { source: reported, place, amount: text.clone() };
         let expected = is_owed && amount > 0 && amount <= left && amount <= rest;
         let taken = self.on_account("application by hand", &key, expected, |account, mut id_generator| {
             account.apply(source, document_ref, &text, &moment, &mut id_generator)
@@ -486,7 +486,7 @@ impl World {
                         of_it + amount + owed.written_off.minor()
                     };
                     if covered != total.minor() || amount < 0 || left < 0 || owed.written_off.minor() < 0 {
-                        return Err(format!("{} of {total}: {owed:?} {:?}", self.told(document), document.settlement));
+                        return Err(format!("{} of {total}: {owed:?} {:?}", self.reported(document), document.settlement));
                     }
                     let expected = match (is_credit, amount, owed.written_off.minor(), left) {
                         (true, _, _, 0) => DocumentState::Settled,
@@ -497,13 +497,13 @@ impl World {
                         _ => DocumentState::PartiallyPaid,
                     };
                     if state != expected {
-                        return Err(format!("{} is {state:?}, not {expected:?}", self.told(document)));
+                        return Err(format!("{} is {state:?}, not {expected:?}", self.reported(document)));
                     }
                     due += amount;
                     given_up += owed.written_off.minor();
                     unapplied += left;
                 } else if owed.unapplied.is_some() || document.status.is_void() && owed.amount_due.is_some() {
-                    return Err(format!("{} owes {owed:?}", self.told(document)));
+                    return Err(format!("{} owes {owed:?}", self.reported(document)));
                 }
             }
             for payment in account.payments() {

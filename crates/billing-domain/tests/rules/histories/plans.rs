@@ -179,10 +179,10 @@ impl World {
         self.model.first_day =
             products.iter().map(Product::start).min().map_or(self.model.first_day, |start| start.min(self.model.first_day));
         let before = std::mem::replace(&mut self.model.products, products);
-        let told = plan(&self.contract);
+        let reported = plan(&self.contract);
         self.contract = contract;
         and(&mut self.model, before);
-        self.compare().map_err(|problem| format!("{problem}\nafter the {what} {request:?}\non {} of {told:#?}", self.now))
+        self.compare().map_err(|problem| format!("{problem}\nafter the {what} {request:?}\non {} of {reported:#?}", self.now))
     }
 
     /// Compares each period of each product, with its terms.

@@ -249,7 +249,7 @@ impl World {
                 .filter(|_| line.usage.as_ref().is_some_and(|usage| !usage.quantity.is_zero()));
             let days = (line.service_period.start(), line.service_period.end());
             if period.is_some_and(|period| days != (period.start, period.end)) {
-                return Err(format!("{} has the days {days:?} of {line:?}", self.told(document)));
+                return Err(format!("{} has the days {days:?} of {line:?}", self.reported(document)));
             }
         }
         Ok(())
@@ -348,7 +348,7 @@ impl World {
                     };
                     let open = self.book.documents().find(|document| document.status == LifecycleStatus::Draft);
                     if let Some(open) = open.filter(|open| is_final && !self.may_lack(open)) {
-                        return Err(format!("a final cancel leaves a draft open: {}", self.told(open)));
+                        return Err(format!("a final cancel leaves a draft open: {}", self.reported(open)));
                     }
                 }
                 Ok(())
@@ -831,10 +831,10 @@ impl World {
             Ok(((), entries)) => {
                 let dated = entries.iter().find_map(|entry| if let Entry::Voided { on, .. } = entry { Some(*on) } else { None });
                 if dated < issued.issue_date {
-                    return Err(format!("a void is dated {dated:?}, before the issue of {}", self.told(&issued)));
+                    return Err(format!("a void is dated {dated:?}, before the issue of {}", self.reported(&issued)));
                 }
                 if !is_regular || is_named {
-                    return Err(format!("a document was voided that can't be: {}", self.told(&issued)));
+                    return Err(format!("a document was voided that can't be: {}", self.reported(&issued)));
                 }
                 let may_be = self.may_be_voided(&issued);
                 match (self.settle(&entries)?, may_be) {
@@ -845,7 +845,7 @@ impl World {
                         let place = self.place_of(document_ref).ok_or("an unknown document")?;
                         return self.tell(Deed::Void(place), false);
                     }
-                    (Ok(()), false) => return Err(format!("a paid document was voided: {}", self.told(&issued))),
+                    (Ok(()), false) => return Err(format!("a paid document was voided: {}", self.reported(&issued))),
                     (Err(refusal), true) => return Err(format!("an account refused a void: {refusal:?}")),
                 }
                 self.note("void taken");
@@ -885,7 +885,11 @@ impl World {
                 Purpose::Adjustment => drafts.contains_key(document_ref) && !self.is_older(&document),
             };
             if early {
-                return Err(format!("a run issues a document early: {} due {:?}", self.told(&document), self.due_of(&document)));
+                return Err(format!(
+                    "a run issues a document early: {} due {:?}",
+                    self.reported(&document),
+                    self.due_of(&document)
+                ));
             }
         }
         let left = self.book.documents().find(|document| {
@@ -900,7 +904,7 @@ impl World {
                 }
         });
         if let Some(left) = left {
-            return Err(format!("a run leaves a due draft: {} due {:?}", self.told(left), self.due_of(left)));
+            return Err(format!("a run leaves a due draft: {} due {:?}", self.reported(left), self.due_of(left)));
         }
         self.has_run = true;
         let again = self.decide(|book, now, mut ids| issue::issue_due(book, now, usize::MAX, &mut ids))?;
@@ -950,7 +954,7 @@ impl World {
         for (document_ref, (_, before, total)) in issued.iter().filter(|(_, (family, ..))| !others.contains(family)) {
             if before != total {
                 let document = self.book.document(*document_ref).ok_or("an unknown draft")?;
-                return Err(format!("a draft shows {before}, and {total} is issued: {}", self.told(document)));
+                return Err(format!("a draft shows {before}, and {total} is issued: {}", self.reported(document)));
             }
         }
         self.note("drafts issued as they were shown");
@@ -995,7 +999,11 @@ impl World {
                 let expected = convert::treatment(self.model.treatment(&period.terms, day));
                 let is_reversal = || self.documented_at(product, line).map(|sum| sum <= 0);
                 if product.rates.tax != expected && !is_reversal()? {
-                    return Err(format!("{} bills {line:?} at {:?}, not {expected:?}", self.told(document), product.rates.tax));
+                    return Err(format!(
+                        "{} bills {line:?} at {:?}, not {expected:?}",
+                        self.reported(document),
+                        product.rates.tax
+                    ));
                 }
             }
         }
@@ -1095,9 +1103,10 @@ impl World {
                 if says_nothing {
                     continue;
                 }
-                return Err(format!("a preview shows what isn't issued: {}", self.told(&shown.document)));
+                return Err(format!("a preview shows what isn't issued: {}", self.reported(&shown.document)));
             };
-            let is = self.frozen.get(&issued.head.document_ref).ok_or_else(|| format!("not issued: {}", self.told(issued)))?;
+            let is =
+                self.frozen.get(&issued.head.document_ref).ok_or_else(|| format!("not issued: {}", self.reported(issued)))?;
             let lines = |content: &DocumentContent| {
                 let of_product = content.products.iter().flat_map(|product| {
                     product.lines.iter().map(|line| {
@@ -1135,7 +1144,7 @@ impl World {
         }
         self.book
             .content(document.head.document_ref)
-            .map_err(|refusal| format!("no content of {}: {refusal:?}", self.told(document)))
+            .map_err(|refusal| format!("no content of {}: {refusal:?}", self.reported(document)))
     }
 
     pub(crate) fn own_check(&self) -> Vec<String> {
@@ -1169,7 +1178,7 @@ impl World {
                 short(document.family),
                 document.head.parent.map(short),
                 document.head.replaces.map(short),
-                self.told(document)
+                self.reported(document)
             )
         };
         let documents: Vec<String> = self.book.documents().map(of).collect();
@@ -1196,7 +1205,7 @@ impl World {
         )
     }
 
-    pub(crate) fn told(&self, document: &BookDocument) -> String {
+    pub(crate) fn reported(&self, document: &BookDocument) -> String {
         let head = &document.head;
         format!(
             "{:?} {:?} {:?} of {:?} {:?}, opened {}",
