@@ -14,6 +14,55 @@ const QUESTIONS: [&str; 6] = ["Who.", "When.", "What.", "Which.", "How.", "Why."
 /// Decisions keep their file names, and the index links to them.
 const FILE_NAMES: [&str; 1] = ["0053-whoever-takes-nothing-is-let-go.md"];
 
+/// Words that are never right as a name: the type or the content has a better one.
+const IDENTIFIERS: [&str; 5] = ["supplies", "visitor", "said", "told", "reporter"];
+
+/// Returns the code of a Rust file without comments and texts. Line breaks stay, so that lines keep their numbers.
+fn code_of(text: &str) -> String {
+    let mut code = String::new();
+    let mut rest = text;
+    let keep_lines = |code: &mut String, skipped: &str| code.extend(skipped.chars().filter(|character| *character == '\n'));
+    while let Some(first) = rest.chars().next() {
+        let hashes = rest.strip_prefix('r').map(|raw| raw.chars().take_while(|character| *character == '#').count());
+        let raw_end =
+            hashes.filter(|hashes| rest[1 + hashes..].starts_with('"')).map(|hashes| format!("\"{}", "#".repeat(hashes)));
+        let is_word = code.ends_with(|character: char| character.is_alphanumeric() || character == '_');
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if let Some(end) = raw_end.filter(|_| !is_word || code.ends_with('b')) {
+            let start = end.len() + 1;
+            rest[start..].find(&end).map_or(rest.len(), |at| start + at + end.len())
+        } else if first == '"' {
+            let mut escaped = false;
+            let end = rest[1..].find(|character| {
+                let ends = character == '"' && !escaped;
+                escaped = character == '\\' && !escaped;
+                ends
+            });
+            end.map_or(rest.len(), |at| at + 2)
+        } else if rest.starts_with("'\"'") || rest.starts_with("'\\") {
+            rest[2..].find('\'').map_or(rest.len(), |at| at + 3)
+        } else {
+            0
+        };
+        if skipped > 0 {
+            keep_lines(&mut code, &rest[..skipped]);
+            code.push(' ');
+            rest = &rest[skipped..];
+        } else {
+            code.push(first);
+            rest = &rest[first.len_utf8()..];
+        }
+    }
+    code
+}
+
+/// Returns the identifiers of a line of code that are never right.
+fn wrong_identifiers(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|character: char| !character.is_alphanumeric() && character != '_');
+    words.filter(|word| IDENTIFIERS.contains(word))
+}
+
 /// Returns the name of the type that a line of code declares.
 fn declared_type(line: &str) -> Option<&str> {
     let line = line.trim_start();
@@ -70,6 +119,11 @@ fn code_and_pages_use_no_forbidden_names_and_phrases() {
                 found.push(format!("{}:{}: {what}: {}", path.display(), number + 1, line.trim()));
             }
         }
+        let code = if is_rust { code_of(&text) } else { String::new() };
+        for (number, line) in code.lines().enumerate() {
+            let wrong = wrong_identifiers(line).map(|word| format!("{}:{}: the name {word}", path.display(), number + 1));
+            found.extend(wrong);
+        }
     }
     assert!(found.is_empty(), "write plain English (CONTRIBUTING.md, \"Language\"):\n{}", found.join("\n"));
 }
@@ -88,4 +142,12 @@ fn the_guard_finds_each_kind_of_violation() {
     for line in ["/// Who calls.", "pub struct KeptRow {", "    Kept(Row),"] {
         assert_eq!(violation(line, true), None, "{line}");
     }
+}
+
+#[test]
+fn names_are_found_in_code_alone() {
+    let code = "let told = 1; // said\nlet a = \"visitor \\\" told\"; let b = r#\"said \"x\" told\"#; let c = '\"'; fn said(reporter_of: u8) {}";
+    let lines = code_of(code);
+    let found: Vec<Vec<&str>> = lines.lines().map(|line| wrong_identifiers(line).collect()).collect();
+    assert_eq!(found, [vec!["told"], vec!["said"]]);
 }
