@@ -2,16 +2,16 @@
 //! compile:
 //!
 //! ```
-//! use billing_api::{field, json_view::JsonAnswer, operations::GetDocument};
+//! use billing_api::{field, operation::Described, operations::GetDocument};
 //!
-//! let answer = JsonAnswer::of::<GetDocument>(serde_json::json!({"document_number": "UB-INV-1"}));
+//! let answer = GetDocument::answer(serde_json::json!({"document_number": "UB-INV-1"}));
 //! assert_eq!(answer.view().document_number().to_text(), "UB-INV-1");
 //! assert_eq!(field!(DocumentJson, customer.customer_name), "customer.customer_name");
 //! # use billing_api::dto::documents::DocumentJson;
 //! ```
 //! ```compile_fail,E0599
-//! # use billing_api::{json_view::JsonAnswer, operations::GetDocument};
-//! # let answer = JsonAnswer::of::<GetDocument>(serde_json::json!({}));
+//! # use billing_api::{operation::Described, operations::GetDocument};
+//! # let answer = GetDocument::answer(serde_json::json!({}));
 //! answer.view().document_numbr();
 //! ```
 //! ```compile_fail,E0599
@@ -23,8 +23,6 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde_json::Value;
-
-use crate::operation::{Described, JsonResponse};
 
 static NOTHING: Value = Value::Null;
 
@@ -53,13 +51,6 @@ macro_rules! field {
         let _ = |view: $crate::json_view::JsonView<'_, $of>| drop(view.$field()$(.$below())+);
         concat!(stringify!($field) $(, ".", stringify!($below))+)
     }};
-}
-
-impl JsonAnswer {
-    /// Wraps the answer of an operation.
-    pub fn of<O: Described>(json: Value) -> JsonAnswer<<O::Response as JsonResponse>::Content> {
-        JsonAnswer::from(json)
-    }
 }
 
 impl<T> From<Value> for JsonAnswer<T> {

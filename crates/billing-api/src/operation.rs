@@ -5,12 +5,14 @@ use std::fmt;
 use billing_application::UseCase;
 use billing_domain::access::{Permission, Scope};
 use http::Method;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use crate::dto::declare::{Body, Fieldset};
 use crate::dto::schemas::{FieldSchema, Schemas};
+use crate::json_view::JsonAnswer;
 use crate::media_type::{PDF, XML};
 use crate::problem::Problem;
 
@@ -174,7 +176,18 @@ pub trait Described {
     type Response: JsonResponse;
     /// The description.
     const SPEC: &'static OperationSpec;
+
+    /// Returns the JSON that the operation answered with, as its response.
+    fn answer(json: Value) -> AnswerOf<Self>
+    where
+        Self: Sized,
+    {
+        JsonAnswer::from(json)
+    }
 }
+
+/// The JSON that an operation answers with.
+pub type AnswerOf<O> = JsonAnswer<<<O as Described>::Response as JsonResponse>::Content>;
 
 /// A type that is returned as JSON.
 pub trait JsonResponse {
@@ -208,7 +221,7 @@ impl<T: ToSchema> JsonResponse for List<T> {
 pub struct Free<const LIST: bool>;
 
 impl<const LIST: bool> JsonResponse for Free<LIST> {
-    type Content = serde_json::Value;
+    type Content = Value;
 
     fn schema(_: &mut Schemas) -> RefOr<Schema> {
         let object = ObjectBuilder::new().schema_type(Type::Object);

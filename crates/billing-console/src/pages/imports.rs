@@ -6,6 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
 use billing_api::dto::imports::{ImportResultJson, UndoRejectJson};
 use billing_api::json_view::{JsonAnswer, JsonView};
+use billing_api::operation::Described as _;
 use billing_api::operations::{GetImport, ImportUsage, UndoImport};
 use billing_application::UseCase;
 use billing_import::FileKind;
@@ -221,7 +222,7 @@ async fn import(
     submitted.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
     match user.import(&crate::query(&submitted), file).await {
-        Ok(answer) => Ok((JsonAnswer::of::<ImportUsage>(answer.json()?), None)),
+        Ok(answer) => Ok((ImportUsage::answer(answer.json()?), None)),
         Err(problem) => match problem.import().cloned() {
             Some(result) => Ok((result.into(), Some(problem))),
             None => Err(problem),

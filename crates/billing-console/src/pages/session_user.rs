@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use billing_api::console::{ApiAnswer, ApiCall, ConsoleUser, FormData, Gateway, PageFile, PageRequest, Streamed, UsageUpload};
-use billing_api::json_view::JsonAnswer;
-use billing_api::operation::{Described, JsonResponse, OperationSpec};
+use billing_api::operation::{Described, OperationSpec};
 use billing_api::operations::DryRun;
 use billing_api::problem::Problem;
 use billing_application::{UseCase, allow};
@@ -22,7 +21,7 @@ use crate::{ACCEPTED, CurrentUser, Frame};
 pub(super) type Answered = Result<ApiAnswer, Problem>;
 
 /// The JSON that an operation answers with, or its refusal.
-pub(super) type AnswerOf<O> = Result<JsonAnswer<<<O as Described>::Response as JsonResponse>::Content>, Problem>;
+pub(super) type AnswerOf<O> = Result<billing_api::operation::AnswerOf<O>, Problem>;
 
 /// The administrator who requested a page.
 #[derive(Clone)]
@@ -115,7 +114,7 @@ impl SessionUser {
     /// Returns the operation's refusal.
     pub(super) async fn get_with<O: Described>(&self, reference: &str, query: &str) -> AnswerOf<O> {
         self.shows(O::SPEC, reference, query);
-        Ok(JsonAnswer::of::<O>(self.answer(O::SPEC, reference, query).await?.json()?))
+        Ok(O::answer(self.answer(O::SPEC, reference, query).await?.json()?))
     }
 
     /// Returns a page of the list that an operation returns.
@@ -145,7 +144,7 @@ impl SessionUser {
         key: Option<IdempotencyKey>,
         body: Option<Value>,
     ) -> AnswerOf<O> {
-        Ok(JsonAnswer::of::<O>(self.change(O::SPEC, reference, key, body).await?.json()?))
+        Ok(O::answer(self.change(O::SPEC, reference, key, body).await?.json()?))
     }
 
     /// Runs an operation that is known at run time, like [`carry_out`](Self::carry_out).
