@@ -20,6 +20,8 @@ pub mod formats;
 pub mod idempotency;
 pub mod keys;
 pub mod latest_instant;
+#[cfg(feature = "mocks")]
+pub mod mocks;
 pub mod names;
 pub mod notifications;
 pub mod organizations;
@@ -88,3 +90,8 @@ impl Services {
         self.clock.now()
     }
 }
+
+/// The examples in `docs/library.md` are tests.
+#[cfg(all(doctest, feature = "mocks"))]
+#[doc = include_str!("../../../docs/library.md")]
+struct LibraryPage;

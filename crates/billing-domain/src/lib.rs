@@ -12,7 +12,7 @@
 //! | What does a document contain as an e-invoice? | [`einvoice`] |
 //! | Who owes which amount, and by which document? | [`receivables`], [`ledger::receivables`] |
 //!
-//! The `mocks` feature provides a `mockall` mock of each port that isn't composed of other ports, for tests of a single port.
+//! The `mocks` feature provides `mockall` mocks of the store and of the ports that are not part of it.
 
 /// Implements `FromStr` for types that have a `parse` function.
 macro_rules! from_str {
@@ -73,8 +73,3 @@ pub mod webhook;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct FirstPage;
-
-/// The examples in `docs/library.md` are tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/library.md")]
-struct LibraryPage;

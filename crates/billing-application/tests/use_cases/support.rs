@@ -3,137 +3,20 @@
 
 use std::sync::Arc;
 
-use billing_application::audit::{AuditDiff, AuditRenderer, AuditSubject};
 use billing_application::billing_run::{self, BillingReport, BillingRunRequest};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
-use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::{Cx, Services, Transactions, UseCase};
-use billing_domain::access::{CodeSecret, PasswordHash, Principal, SecretDigest, TokenClaims};
+use billing_application::error::UseCaseResult;
+use billing_application::{Cx, Services, Transactions, UseCase, mocks};
+use billing_domain::access::Principal;
 use billing_domain::audit::AuditEntry;
 use billing_domain::calendar::Timestamp;
-use billing_domain::money::Money;
-use billing_domain::notification::epoch::Epoch;
-use billing_domain::notification::{Fact, FactData};
 use billing_domain::page::{MAX_PAGE_SIZE, PageRequest};
 use billing_domain::ports::{
-    Access, AuditFilter, AuditPart, CodeChecker, Insertion, KeyMaker, NewKey, PasswordCheck, PasswordHasher, Sealer, SecretError,
-    StoreError, TokenSigner, Tx, transact,
+    Access, AuditFilter, AuditPart, Insertion, MockSealer, MockStore, Store as _, StoreError, Tx, transact,
 };
 use billing_formats::RhaiMapper;
 use billing_testkit::{CountingIds, FixedClock, NoWebhooks, PlainEInvoices, PlainPrinter, fixtures};
 use billing_teststore::TestStore;
-
-/// A placeholder for the ports of secrets, which billing does not use.
-struct NoSecrets;
-
-const NO_SECRETS: &str = "no secrets in this test";
-
-impl PasswordHasher for NoSecrets {
-    fn hash(&self, _password: &str) -> Result<PasswordHash, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-
-    fn check(&self, _password: &str, _hash: Option<&PasswordHash>) -> PasswordCheck {
-        PasswordCheck::Wrong
-    }
-
-    fn is_outdated(&self, _hash: &PasswordHash) -> bool {
-        false
-    }
-}
-
-impl KeyMaker for NoSecrets {
-    fn new_key(&self) -> Result<NewKey, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-
-    fn new_secret(&self) -> Result<String, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-
-    fn digest(&self, _secret: &str) -> SecretDigest {
-        SecretDigest([0; 32])
-    }
-
-    fn matches(&self, _secret: &str, _digest: Option<&SecretDigest>) -> bool {
-        false
-    }
-}
-
-/// A renderer that prints the debug format. Tests only need to know whether there is a difference.
-struct AsTheyAre;
-
-impl AuditRenderer for AsTheyAre {
-    fn render_diff(&self, before: Option<AuditSubject<'_>>, after: Option<AuditSubject<'_>>) -> Option<AuditDiff> {
-        let reported = |thing: AuditSubject<'_>| format!("{thing:?}");
-        let (before, after) = (before.map(reported), after.map(reported));
-        (before != after).then_some(AuditDiff { before, after })
-    }
-
-    fn reason(&self, error: &UseCaseError) -> (&'static str, String) {
-        let code = match error {
-            UseCaseError::Conflict { code, .. } => code,
-            _ => "refused",
-        };
-        (code, error.to_string())
-    }
-
-    /// Returns the type, the subject, the sequence, and the number, the state and the amount due of a document.
-    fn render_notification(&self, fact: &Fact, _epoch: Epoch, _at: Timestamp) -> String {
-        let state = match &fact.data {
-            FactData::Document(document) => {
-                let due = document.owed.and_then(|owed| owed.amount_due).map_or(0, Money::minor);
-                format!("{} {:?} {due}", document.document.head.number, document.state)
-            }
-            FactData::Contract(contract) => format!("version {}", contract.contract.version),
-            FactData::Billing(billing) => {
-                let failures = billing.failure.iter().flat_map(|problem| &problem.failures);
-                failures.map(|failure| failure.code.clone()).collect::<Vec<_>>().join(" ")
-            }
-            FactData::Endpoint(endpoint) => endpoint.url.clone(),
-        };
-        format!("{} {} {} {state}", fact.kind, fact.subject(), fact.sequence)
-    }
-}
-
-impl TokenSigner for NoSecrets {
-    fn sign(&self, _claims: &TokenClaims) -> Result<String, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-
-    fn verify(&self, _token: &str, _now: Timestamp) -> Result<TokenClaims, SecretError> {
-        Err(SecretError::InvalidToken)
-    }
-}
-
-impl CodeChecker for NoSecrets {
-    fn new_code_secret(&self) -> Result<CodeSecret, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-
-    fn spelled(&self, _secret: &CodeSecret) -> String {
-        String::new()
-    }
-
-    fn step_of(&self, _secret: &CodeSecret, _code: &str, _now: Timestamp, _after: Option<i64>) -> Option<i64> {
-        None
-    }
-
-    fn new_recovery_code(&self) -> Result<String, SecretError> {
-        Err(SecretError::Failed(NO_SECRETS.to_owned()))
-    }
-}
-
-impl Sealer for NoSecrets {
-    /// Returns the text unencrypted, but bound to secret and place.
-    fn seal(&self, secret: &str, place: &str, text: &[u8]) -> Result<Vec<u8>, SecretError> {
-        Ok([format!("{secret} {place}:").as_bytes(), text].concat())
-    }
-
-    fn open(&self, secret: &str, place: &str, sealed: &[u8]) -> Option<Vec<u8>> {
-        sealed.strip_prefix(format!("{secret} {place}:").as_bytes()).map(<[u8]>::to_vec)
-    }
-}
 
 /// The fixture of a test: one organization without content.
 pub(crate) struct Bench {
@@ -240,16 +123,31 @@ fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingI
         store: Arc::clone(store) as _,
         clock: Arc::clone(clock) as _,
         ids: Arc::clone(ids) as _,
-        passwords: Arc::new(NoSecrets),
-        keys: Arc::new(NoSecrets),
-        codes: Arc::new(NoSecrets),
-        tokens: Arc::new(NoSecrets),
         mapper: Arc::new(RhaiMapper::new()),
-        sealer: Arc::new(NoSecrets),
-        teller: Arc::new(AsTheyAre),
+        sealer: Arc::new(sealer()),
         printer: Arc::new(PlainPrinter),
         e_invoices: Arc::new(PlainEInvoices),
         webhook_urls: Arc::new(NoWebhooks),
-        token_lifetime_seconds: 60,
+        ..mocks::services()
     }
+}
+
+/// Returns a mock of a store whose write transaction after this many others fails.
+pub(crate) fn failing_store(store: &Arc<TestStore>, writes: usize) -> Arc<MockStore> {
+    let [reader, first, later] = [(); 3].map(|()| Arc::clone(store));
+    let mut mock = MockStore::new();
+    mock.expect_run().withf(|access, _| *access != Access::Write).returning(move |access, work| reader.run(access, work));
+    mock.expect_run().times(writes).returning(move |access, work| first.run(access, work));
+    mock.expect_run().times(1).returning(|_, _| Err(StoreError::Unavailable("a failure of this test".into())));
+    mock.expect_run().returning(move |access, work| later.run(access, work));
+    Arc::new(mock)
+}
+
+/// Returns a sealer that does not encrypt a text, but binds it to secret and place.
+fn sealer() -> MockSealer {
+    let prefix = |secret: &str, place: &str| format!("{secret} {place}:").into_bytes();
+    let mut sealer = MockSealer::new();
+    sealer.expect_seal().returning(move |secret, place, text| Ok([&prefix(secret, place), text].concat()));
+    sealer.expect_open().returning(move |secret, place, sealed| sealed.strip_prefix(&*prefix(secret, place)).map(<[u8]>::to_vec));
+    sealer
 }

@@ -11,7 +11,6 @@ use crate::refs::{AdminRef, ApiKeyRef, EntityRef, OrganizationId, SessionRef};
 use crate::text::OneLine;
 
 /// Storage of organizations.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Organizations {
     /// Stores a new organization. Returns `Taken("name")` when the name is in use.
     fn insert_organization(&mut self, organization: &Organization) -> StoreResult<Insertion>;
@@ -27,7 +26,6 @@ pub trait Organizations {
 }
 
 /// Storage of administrators.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Administrators {
     /// Stores a new administrator. Returns `Taken("email")` when the e-mail is in use in any organization.
     fn insert_administrator(&mut self, administrator: &Administrator) -> StoreResult<Insertion>;
@@ -65,7 +63,6 @@ pub struct KeyUse {
 }
 
 /// Storage of API keys.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ApiKeys {
     /// Stores a new API key. Returns `Taken("api_key")` when the login name is in use.
     fn insert_api_key(&mut self, key: &ApiKey) -> StoreResult<Insertion>;
@@ -97,7 +94,6 @@ pub trait ApiKeys {
 }
 
 /// Storage of administrator sessions.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Sessions {
     /// Stores a new session.
     fn insert_session(&mut self, session: &AdminSession) -> StoreResult<()>;
@@ -120,7 +116,6 @@ pub trait Sessions {
 }
 
 /// Storage of bearer tokens that were revoked before they expired.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Tokens {
     /// Revokes a token. Revoking a token twice has no further effect. The entry may be deleted after the token expires.
     fn revoke_token(&mut self, token_id: Uuid, expires_at: Timestamp) -> StoreResult<()>;
@@ -129,7 +124,6 @@ pub trait Tokens {
 }
 
 /// Storage of the secrets that all replicas share.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait SigningSecrets {
     /// Stores a secret. Returns `Taken("kid")` when its key ID is in use.
     fn insert_signing_secret(&mut self, secret: &SigningSecret) -> StoreResult<Insertion>;

@@ -55,7 +55,6 @@ pub enum ApplicationsOf<'a> {
 }
 
 /// Storage of receivables accounts: the inputs and results of decisions about money.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Accounts {
     /// Locks accounts until the transaction ends, in the order of their keys. Returns the unapplied sum of each account.
     ///
@@ -134,7 +133,6 @@ pub enum PaymentSortKey {
 }
 
 /// Read access to payments and applications for display.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Payments {
     /// Returns a payment or refund and its account, by reference alone.
     fn payment(&mut self, organization: OrganizationId, payment_ref: PaymentRef) -> StoreResult<Option<(AccountKey, Payment)>>;
@@ -174,7 +172,6 @@ pub trait Payments {
 }
 
 /// Totals of what customers owe.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Balances {
     /// Returns a customer's accounts with their unapplied sums, ordered by entity and currency. Without a customer,
     /// returns all accounts of the organization.

@@ -39,7 +39,6 @@ pub struct AuditPart {
 }
 
 /// Storage of the audit log. Entries are immutable.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait AuditLog {
     /// Adds an entry. The customer is the one whom the change concerns, if any.
     fn append_audit_entry(

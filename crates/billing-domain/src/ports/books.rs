@@ -25,7 +25,6 @@ pub struct FamilySum {
 }
 
 /// Read access to contract books.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BookReader {
     /// Returns a contract and its customer. With a lock, locks the contract until the transaction ends.
     ///
@@ -51,7 +50,6 @@ pub trait BookReader {
 }
 
 /// Writes of decisions about a contract. The contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
-#[cfg_attr(feature = "mocks", mockall::automock)]
 #[allow(clippy::needless_lifetimes, reason = "what makes the mock asks for their names")]
 pub trait BookWriter {
     /// Stores drafts, each with its family. `at` becomes the time of their last change, here and in the other changes.

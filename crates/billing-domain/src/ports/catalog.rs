@@ -10,7 +10,6 @@ use crate::summary::Aggregations;
 use crate::text::OneLine;
 
 /// Storage of supplier entities.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Entities {
     /// Stores a new entity. Returns `Taken("entity_ref")` or `Taken("number_prefix")` when the value is not unique in the
     /// organization.
@@ -47,7 +46,6 @@ pub trait Entities {
 }
 
 /// Storage of customers.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Customers {
     /// Stores a new customer. Returns `Taken("customer_ref")` when the reference is not unique in the organization.
     fn insert_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Insertion>;
@@ -64,7 +62,6 @@ pub trait Customers {
 }
 
 /// Storage of usage products.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageProducts {
     /// Stores a new usage product. Returns `Taken("usage_product_ref")` when the reference is not unique in the
     /// organization.
@@ -96,7 +93,6 @@ pub trait UsageProducts {
 }
 
 /// Storage of pricings.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Pricings {
     /// Stores a new pricing. Returns `Taken("product_pricing_ref")` when the reference is not unique in the organization.
     fn insert_pricing(&mut self, organization: OrganizationId, pricing: &Pricing) -> StoreResult<Insertion>;

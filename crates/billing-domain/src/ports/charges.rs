@@ -23,7 +23,6 @@ pub struct ChargeFilter {
 }
 
 /// Storage of charges. To write a charge, its contract must be locked [`Lock::Exclusive`](super::Lock::Exclusive).
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Charges {
     /// Stores a new charge.
     fn insert_charge(&mut self, organization: OrganizationId, charge: &Charge) -> StoreResult<Insertion>;

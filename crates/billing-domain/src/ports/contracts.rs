@@ -25,7 +25,6 @@ pub struct Stamps {
 }
 
 /// Storage of contracts with all their versions.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Contracts {
     /// Stores a new contract with its first version. `next_due_at` is the first time at which the contract has a document
     /// to issue.
@@ -97,7 +96,6 @@ pub trait Contracts {
 }
 
 /// Sequences without gaps or duplicates, also after concurrent use, crashes and rollbacks.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait NumberSeries {
     /// Takes consecutive document numbers of an entity and document kind, starting at 1. Returns the first number. A
     /// rollback of the transaction returns the numbers.

@@ -77,7 +77,6 @@ impl From<Purpose> for PurposeKind {
 }
 
 /// Read access to documents for display.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait Documents {
     /// Returns the key of a document, by reference alone.
     fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>>;
@@ -108,7 +107,6 @@ pub trait Documents {
 }
 
 /// Storage of files of issued documents.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DocumentFiles {
     /// Returns the stored file of a document in a form.
     fn document_file(&mut self, key: DocumentKey, form: FileForm) -> StoreResult<Option<DocumentFile>>;

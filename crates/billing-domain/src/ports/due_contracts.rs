@@ -16,7 +16,6 @@ pub struct DueContract {
 }
 
 /// Storage of the next time at which each contract has a document to issue.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait DueContracts {
     /// Returns at most `limit` contracts with a document to issue at an instant. The longest due come first, then the
     /// order is by reference.

@@ -8,7 +8,6 @@ use crate::text::OneLine;
 use super::{Insertion, StoreResult, Update};
 
 /// Storage of usage formats with all their versions. The built-in format is not stored.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageFormats {
     /// Stores the first version of a new format. Returns `Taken("format_ref")` or `Taken("format_name")` when the value
     /// is not unique among the organization's current formats.

@@ -8,7 +8,6 @@ use crate::idempotency::{IdempotencyRecord, ScopedIdempotencyKey};
 use crate::refs::OrganizationId;
 
 /// Storage of successful requests with an idempotency key, and of their responses.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait IdempotencyStore {
     /// Locks the idempotency key of a request until the transaction ends, across all servers. The transaction then sees
     /// any record already stored under the key.

@@ -29,7 +29,6 @@ pub struct MadePart {
 }
 
 /// Storage of imports.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageImports {
     /// Stores the current state of an import and replaces the earlier state. The record of created events stays.
     fn put_import(&mut self, organization: OrganizationId, import: &ImportRecord) -> StoreResult<()>;

@@ -8,7 +8,6 @@ use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
 
 /// Queries over all organizations, or of `verify`. They return stored data unchecked.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait IntegrityQueries {
     /// Returns every organization.
     fn all_organizations(&mut self) -> StoreResult<Vec<OrganizationId>>;

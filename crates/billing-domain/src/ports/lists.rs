@@ -353,7 +353,6 @@ pub struct SearchTerms {
 }
 
 /// Sorted lists and search.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ListQueries {
     /// Returns a window of the documents that match a filter, in an order.
     fn listed_documents(

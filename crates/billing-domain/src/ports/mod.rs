@@ -71,51 +71,9 @@ pub use webhooks::{
 };
 
 #[cfg(feature = "mocks")]
-pub use access::{MockAdministrators, MockApiKeys, MockOrganizations, MockSessions, MockSigningSecrets, MockTokens};
-#[cfg(feature = "mocks")]
-pub use accounts::{MockAccounts, MockBalances, MockPayments};
-#[cfg(feature = "mocks")]
-pub use audit::MockAuditLog;
-#[cfg(feature = "mocks")]
-pub use books::{MockBookReader, MockBookWriter};
-#[cfg(feature = "mocks")]
-pub use catalog::{MockCustomers, MockEntities, MockPricings, MockUsageProducts};
-#[cfg(feature = "mocks")]
-pub use charges::MockCharges;
-#[cfg(feature = "mocks")]
-pub use contracts::{MockContracts, MockNumberSeries};
-#[cfg(feature = "mocks")]
-pub use documents::{MockDocumentFiles, MockDocuments};
-#[cfg(feature = "mocks")]
-pub use due_contracts::MockDueContracts;
-#[cfg(feature = "mocks")]
 pub use environment::{
     MockClock, MockCodeChecker, MockDocumentPrinter, MockEInvoiceWriter, MockEventMapper, MockIdSource, MockKeyMaker,
     MockPasswordHasher, MockSealer, MockTokenSigner, MockWebhookSender, MockWebhookUrlPolicy,
 };
 #[cfg(feature = "mocks")]
-pub use formats::MockUsageFormats;
-#[cfg(feature = "mocks")]
-pub use idempotency::MockIdempotencyStore;
-#[cfg(feature = "mocks")]
-pub use imports::MockUsageImports;
-#[cfg(feature = "mocks")]
-pub use inspection::MockIntegrityQueries;
-#[cfg(feature = "mocks")]
-pub use lists::MockListQueries;
-#[cfg(feature = "mocks")]
-pub use notifications::MockNotifications;
-#[cfg(feature = "mocks")]
-pub use reference_data::{MockBankAccounts, MockExchangeRates};
-#[cfg(feature = "mocks")]
-pub use refused::MockRefusedUsage;
-#[cfg(feature = "mocks")]
-pub use running_totals::MockRunningTotals;
-#[cfg(feature = "mocks")]
-pub use runs::MockBillingRuns;
-#[cfg(feature = "mocks")]
-pub use usage::{MockEventChanges, MockEventKeys, MockUsageEvents};
-#[cfg(feature = "mocks")]
-pub use usage_queries::MockUsageQueries;
-#[cfg(feature = "mocks")]
-pub use webhooks::{MockWebhookDeliveries, MockWebhookEndpoints};
+pub use store::MockStore;

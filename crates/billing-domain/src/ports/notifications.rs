@@ -40,7 +40,6 @@ pub struct NewDelivery {
 }
 
 /// Storage of notifications. Nothing but the position of a notification ever changes.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 #[allow(clippy::needless_lifetimes, reason = "what makes the mock asks for their names")]
 pub trait Notifications {
     /// Stores notifications without positions.

@@ -11,7 +11,6 @@ use crate::refs::{BankAccountRef, OrganizationId};
 use crate::tax::ExchangeRate;
 
 /// Storage of bank accounts.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BankAccounts {
     /// Stores a new bank account. Returns `Taken("billing_account_id")` when the ID is not unique in the organization.
     fn insert_bank_account(&mut self, organization: OrganizationId, account: &BankAccount) -> StoreResult<Insertion>;
@@ -52,7 +51,6 @@ impl StoredExchangeRate {
 }
 
 /// Storage of exchange rates.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait ExchangeRates {
     /// Stores an exchange rate at an instant. A rate of the same currencies and day is replaced, but keeps its creation
     /// time. Returns the time of the last change, which stays if the value is the same.

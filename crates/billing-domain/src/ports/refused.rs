@@ -23,7 +23,6 @@ pub struct RefusedFilter {
 }
 
 /// Storage of counts of rejected usage.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait RefusedUsage {
     /// Adds counts to the stored counts, in the given order. The result has these values:
     /// - the sum of both counts

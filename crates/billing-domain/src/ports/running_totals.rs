@@ -5,7 +5,6 @@ use crate::refs::{ContractRef, CustomerId, EventRef, OrganizationId, UsageProduc
 use crate::usage::{UsageKey, UsageTotal};
 
 /// Storage of the running totals of usage.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait RunningTotals {
     /// Locks running totals of customers' contracts until the transaction ends, in the order of their keys. Returns the
     /// totals in that order. Creates missing totals as zero.
@@ -29,13 +28,12 @@ pub trait RunningTotals {
     ) -> StoreResult<Option<Vec<(UsageKey, UsageTotal)>>>;
     /// Returns the sum of the event counts of an organization's totals, optionally of one customer, contract or usage
     /// product.
-    #[allow(clippy::needless_lifetimes, reason = "the mock needs the lifetime named")]
-    fn events_in_totals<'a>(
+    fn events_in_totals(
         &mut self,
         organization: OrganizationId,
         customer_id: Option<CustomerId>,
         contract_ref: Option<ContractRef>,
-        usage_product_ref: Option<&'a UsageProductRef>,
+        usage_product_ref: Option<&UsageProductRef>,
     ) -> StoreResult<u64>;
     /// Recounts a total from the events that are not deleted, optionally without one event. Uses bounded memory for any
     /// number of events.

@@ -18,7 +18,6 @@ pub struct RunFilter {
 }
 
 /// Storage of billing runs.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait BillingRuns {
     /// Stores the current state of a run and replaces the earlier state.
     fn put_billing_run(&mut self, organization: OrganizationId, run: &BillingRunRecord) -> StoreResult<()>;

@@ -226,6 +226,17 @@ pub trait Store: Send + Sync {
     }
 }
 
+#[cfg(feature = "mocks")]
+mockall::mock! {
+    /// A mock of a store that is not distributed. It runs one transaction at a time.
+    pub Store {}
+
+    impl Store for Store {
+        fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()>;
+        fn ready(&self) -> StoreResult<()>;
+    }
+}
+
 /// Runs the work of a use case in one transaction. An `Err` rolls it back.
 ///
 /// # Errors

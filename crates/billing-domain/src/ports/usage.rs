@@ -12,7 +12,6 @@ use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, O
 use crate::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
 
 /// Storage of usage events.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageEvents {
     /// Returns the existing customers and usage products among these references.
     fn named_by_events(
@@ -44,7 +43,6 @@ pub trait UsageEvents {
 }
 
 /// Changes of usage events: new revisions, and moves between documents.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventChanges {
     /// Replaces events with their next revisions. Each pair has the superseded revision first; each event occurs once.
     ///
@@ -75,7 +73,6 @@ pub trait EventChanges {
 /// Storage of the idempotency keys of events. Keys never expire, even when their events no longer count.
 ///
 /// The only exception is [undoing the import](super::UsageImports::forget_imported_events) that created the events.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait EventKeys {
     /// Returns the events recorded under any of these keys of customers, ordered by customer and key. Includes deleted
     /// events.

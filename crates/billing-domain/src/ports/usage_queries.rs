@@ -69,7 +69,6 @@ pub enum EventScope {
 pub type RowVisitor<'v, T> = dyn FnMut(T) -> ControlFlow<()> + 'v;
 
 /// Bulk queries of usage events. Visited rows are not collected, so memory use does not grow with the number of events.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait UsageQueries {
     /// Returns a page of the events that match a filter. The order may be ascending or descending.
     fn events(

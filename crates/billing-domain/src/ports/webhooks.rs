@@ -8,7 +8,6 @@ use crate::refs::{CustomerId, EndpointRef, NotificationRef, OrganizationId, Serv
 use crate::webhook::{Delivery, DeliveryState, SealedWebhookSecret, WebhookEndpoint};
 
 /// Storage of webhook endpoints and their secrets.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait WebhookEndpoints {
     /// Stores a new endpoint.
     fn insert_webhook_endpoint(&mut self, endpoint: &WebhookEndpoint) -> StoreResult<()>;
@@ -121,7 +120,6 @@ pub struct ReplayCandidate {
 }
 
 /// Storage of deliveries.
-#[cfg_attr(feature = "mocks", mockall::automock)]
 pub trait WebhookDeliveries {
     /// Returns the endpoints of all organizations with a due delivery, at most `limit`. Endpoints are left out that are disabled
     /// or paused, or have a delivery with a lease that has not ended. The endpoint whose delivery has been due for the longest

@@ -12,7 +12,7 @@ use billing_application::webhooks::WebhookSenders;
 use billing_application::{Services, organizations};
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_console::Pages;
-use billing_domain::ports::{Store, WebhookSender};
+use billing_domain::ports::{MockDocumentPrinter, Store, WebhookSender};
 use billing_formats::RhaiMapper;
 use billing_http::{CookieKey, HttpSettings, HttpState};
 use billing_testkit::{CountingIds, FixedClock, NoWebhooks, PlainEInvoices, PlainPrinter, fixtures};
@@ -115,15 +115,25 @@ impl Server {
 
     /// Returns another server on the same data.
     pub(crate) fn another(&self, set: impl FnOnce(&mut HttpSettings)) -> Self {
-        self.another_with_sender(Arc::new(NoWebhooks), set)
+        self.another_with(self.services.clone(), Arc::new(NoWebhooks), set)
+    }
+
+    /// Returns another server on the same data, with a printer.
+    pub(crate) fn another_with_printer(&self, printer: MockDocumentPrinter, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        let services = Services { printer: Arc::new(printer), ..self.services.clone() };
+        self.another_with(services, Arc::new(NoWebhooks), set)
     }
 
     /// Returns another server on the same data, with a sender of webhooks.
     pub(crate) fn another_with_sender(&self, sender: Arc<dyn WebhookSender>, set: impl FnOnce(&mut HttpSettings)) -> Self {
+        self.another_with(self.services.clone(), sender, set)
+    }
+
+    fn another_with(&self, services: Services, sender: Arc<dyn WebhookSender>, set: impl FnOnce(&mut HttpSettings)) -> Self {
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new("http://billing.test".parse().expect("a URL"), key);
         set(&mut settings);
-        let (services, store, clock) = (self.services.clone(), Arc::clone(&self.store), Arc::clone(&self.clock));
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         let senders = WebhookSenders::new(sender, Arc::clone(&services.clock));
         Self { state: HttpState::new(services.clone(), senders, Arc::new(Pages), settings), services, store, clock }
     }

@@ -2,15 +2,19 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use billing_application::notifications::number_notifications;
-use billing_application::webhooks::{LaneShares, WebhookDeliverer, WebhookSenders, claim_deliveries};
+use billing_application::webhooks::{
+    LaneShares, TestPreparation, WebhookDeliverer, WebhookSenders, claim_deliveries, prepare_test,
+};
+use billing_application::{Request, UseCase};
 use billing_domain::notification::{Notification, NotificationType, Subject};
 use billing_domain::ports::{
-    Access, DeliveryFilter, IdSource as _, NumberedNotification, StoreError, WebhookRequest, WebhookResponse, WebhookSender,
-    transact,
+    Access, DeliveryFilter, IdSource as _, MockWebhookSender, NumberedNotification, StoreError, WebhookRequest, WebhookResponse,
+    WebhookSender, transact,
 };
 use billing_domain::refs::{CustomerId, EndpointRef, NotificationRef, OrganizationId, ServerRef};
 use billing_domain::webhook::{
@@ -83,8 +87,12 @@ impl WebhookSender for Receivers {
         state.answered.push(request.id);
         drop(state);
         self.changed.notify_all();
-        WebhookResponse { status: None, outcome, retry_after_seconds: None, millis: 1, excerpt: None }
+        response(outcome)
     }
+}
+
+fn response(outcome: AttemptOutcome) -> WebhookResponse {
+    WebhookResponse { status: None, outcome, retry_after_seconds: None, millis: 1, excerpt: None }
 }
 
 /// Ends the hanging requests also if the test fails, because their threads would never end.
@@ -285,4 +293,25 @@ fn all_of_a_backlog_arrives_once() {
     let delivered = DeliveryFilter { state: Some(DeliveryState::Delivered), ..DeliveryFilter::default() };
     let page = billing_domain::page::PageRequest::new(1, 0).expect("a page");
     assert_eq!(bench.read(|tx| tx.webhook_deliveries(organization, &delivered, page)).total, BACKLOG as u64);
+}
+
+#[test]
+fn a_test_whose_sender_panics_has_no_attempt_and_a_refused_one_does_not_pause_the_endpoint() {
+    let bench = Bench::at(NOON);
+    let own = endpoint(&bench, bench.principal.organization(), "https://own.example/", true);
+    let mut sender = MockWebhookSender::new();
+    let is_to_own = |request: &WebhookRequest<'_>| request.url.as_str() == "https://own.example/";
+    sender.expect_send().withf(is_to_own).times(1).returning(|_| panic!("as the test wants it"));
+    sender.expect_send().withf(is_to_own).times(1).returning(|_| response(AttemptOutcome::Rejected));
+    let senders = WebhookSenders::new(Arc::new(sender), Arc::clone(&bench.clock) as _);
+    for outcome in [None, Some(AttemptOutcome::Rejected)] {
+        let request = Request { principal: &bench.principal, use_case: UseCase::TestWebhookEndpoint, key: None };
+        let prepared = prepare_test(&bench.services, request, own.endpoint_ref).expect("a test");
+        let TestPreparation::Prepared(test) = prepared else { panic!("{prepared:?}") };
+        let (done, attempt) = channel();
+        senders.send_test(test, move |attempt| drop(done.send(attempt))).expect("a thread");
+        assert_eq!(attempt.recv().ok().map(|attempt| attempt.outcome), outcome);
+    }
+    let stored = bench.read(|tx| tx.webhook_endpoint(own.organization, own.endpoint_ref, None)).expect("the endpoint");
+    assert_eq!((stored.failures, stored.pauses, stored.paused_until), (own.failures, own.pauses, own.paused_until));
 }

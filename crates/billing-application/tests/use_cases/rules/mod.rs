@@ -14,6 +14,7 @@ mod notified;
 mod once;
 mod permissions;
 mod preview;
+mod printing;
 mod refused;
 mod run_history;
 mod slices;

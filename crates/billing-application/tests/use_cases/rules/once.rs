@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use billing_application::billing_run::{self, BillingRunRequest, RunCursor};
@@ -12,12 +11,11 @@ use billing_application::idempotency::IdempotentRequest;
 use billing_application::{Request, Services, UseCase, carry_out, carry_out_in_parts};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
-use billing_domain::ports::{Access, RollBack, Store, StoreError, StoreResult, Tx};
+use billing_domain::ports::{Access, MockStore, Store as _, StoreError};
 use billing_testkit::fixtures::{self, fixed, per_unit, requested};
-use billing_teststore::TestStore;
 
 use crate::books::{Books, code};
-use crate::support::{Bench, read, run, run_billing};
+use crate::support::{Bench, failing_store, read, run, run_billing};
 
 const NOON: &str = "2026-01-20T12:00:00Z";
 
@@ -165,22 +163,6 @@ fn a_billing_run_under_a_key_bills_what_it_bills_without_one() {
     assert_eq!(books.documents(), unkeyed.documents());
 }
 
-/// A store that counts write transactions.
-struct Counting(Arc<TestStore>, Arc<AtomicU32>);
-
-impl Store for Counting {
-    fn run(&self, access: Access, work: &mut dyn FnMut(&mut dyn Tx) -> Result<(), RollBack>) -> StoreResult<()> {
-        if access == Access::Write {
-            self.1.fetch_add(1, Ordering::Relaxed);
-        }
-        self.0.run(access, work)
-    }
-
-    fn ready(&self) -> StoreResult<()> {
-        self.0.ready()
-    }
-}
-
 #[test]
 fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
     let books = Books::at("2025-12-20T00:00:00Z");
@@ -189,9 +171,12 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
         books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     }
     books.clock("2026-02-02T00:00:00Z");
-    let writes = Arc::new(AtomicU32::new(0));
-    let store = Arc::new(Counting(Arc::clone(&books.bench.store), Arc::clone(&writes)));
-    let services = Services { store, ..books.bench.services.clone() };
+    let (reader, writer) = (Arc::clone(&books.bench.store), Arc::clone(&books.bench.store));
+    let mut store = MockStore::new();
+    store.expect_run().withf(|access, _| *access != Access::Write).returning(move |access, work| reader.run(access, work));
+    // The record of the run, and the only attempt to bill.
+    store.expect_run().times(2).returning(move |access, work| writer.run(access, work));
+    let services = Services { store: Arc::new(store), ..books.bench.services.clone() };
     let goes_away = || {
         books.bench.store.set_unavailable(true);
         true
@@ -199,8 +184,23 @@ fn a_store_that_is_away_is_not_waited_for_contract_by_contract() {
     let wanted = BillingRunRequest { dry_run: false, trust_clock: false, after: None, may_go_on: &goes_away };
     let stopped = run_billing(&services, &books.bench.principal, wanted);
     assert!(matches!(stopped, Err(UseCaseError::Store(StoreError::Unavailable(_)))), "{stopped:?}");
-    // The record of the run, and the only attempt to bill.
-    assert_eq!(writes.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_transaction_of_a_run_that_fails_leaves_its_contracts_to_the_next_run() {
+    let books = Books::at("2025-12-20T00:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    for _ in 0..60 {
+        books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    }
+    books.clock("2026-02-02T00:00:00Z");
+    // The first writes are the record of the run and 50 contracts.
+    let services = Services { store: failing_store(&books.bench.store, 2), ..books.bench.services.clone() };
+    let report = run_billing(&services, &books.bench.principal, BillingRunRequest::whole(false)).expect("a run");
+    assert_eq!((report.issued.len(), report.failed_contracts()), (50, 10));
+    let rest = run_billing(&books.bench.services, &books.bench.principal, BillingRunRequest::whole(false)).expect("a run");
+    assert_eq!(rest.issued.len(), 10);
+    books.documents();
 }
 
 #[test]
