@@ -1,4 +1,4 @@
-//! Corner cases of the billing rules that once produced wrong bills, as far as a test needs a server (issue 31).
+//! Corner cases of the billing rules that once produced wrong bills, as far as a test needs a server.
 
 use acceptance::clock::Clock;
 use acceptance::scene::{each, product, refused};
@@ -42,7 +42,7 @@ fn delete(scene: &Scene, event: &Value) {
     assert_eq!(answer.status, 204, "{}", answer.text);
 }
 
-/// Finding 1 (a), rules 7: 10.00 + 3.00 − 1.00.
+/// Contracts (billing rules 7): 10.00 + 3.00 − 1.00.
 fn the_current_period_lists_a_corrected_child_and_its_open_credit(database: &Database) {
     let (mut scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
     scene.go_to("2027-05-10");
@@ -56,7 +56,7 @@ fn the_current_period_lists_a_corrected_child_and_its_open_credit(database: &Dat
     assert_eq!(scene.preview("current", &contract_ref), expected);
 }
 
-/// Finding 1 (b) and (c), rules 7: the child is listed on its own, because its parent is February's invoice.
+/// Contracts (billing rules 7): the child is listed on its own, because its parent is February's invoice.
 fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &Database) {
     let (mut scene, contract_ref) = upon_usage(database, "2027-01-11", json!({"payment_time": "DURING_USE"}));
     scene.run_on("2027-01-23");
@@ -80,7 +80,7 @@ fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &D
     assert_eq!(shown, expected);
 }
 
-/// Finding 1, rules 7: two children, one of them corrected.
+/// Contracts (billing rules 7): two children, one of them corrected.
 fn the_current_period_lists_each_child_once(database: &Database) {
     let (mut scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
     scene.go_to("2027-05-10");
@@ -107,7 +107,7 @@ fn assert_lists(scene: &Scene, due: &str) {
     scene.client.get(&format!("/api/customers/statement/{}", catalog::ACME)).ok();
 }
 
-/// Finding 2, rules 6: each event returns 422, and all other requests of the organization still work.
+/// Rating (billing rules 6): each event returns 422, and all other requests of the organization still work.
 fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("20.00")]);
@@ -122,7 +122,7 @@ fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
     binary::verify(database.url()).unwrap_or_else(|found| panic!("{found}"));
 }
 
-/// Finding 2, rules 6: 12 documents of 10^15 minor units and 100 % tax sum up to 2.4 × 10^14.
+/// Rating (billing rules 6): 12 documents of 10^15 minor units and 100 % tax sum up to 2.4 × 10^14.
 fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("1.00")]);
@@ -139,7 +139,8 @@ fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
     assert_lists(&scene, "240000000000000.00");
 }
 
-/// Finding 4, rules 2: no document is opened, but edits and cancels are accepted. `verify` reports the waiting periods.
+/// Timing of documents (billing rules 2): no document is opened, but edits and cancels are accepted. `verify` reports
+/// the waiting periods.
 fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.edit_entity(&scene.entity(), &json!({"tax_currency": "PLN"})).ok();
@@ -170,7 +171,7 @@ fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database
     assert_eq!(scene.sums_of(&contract_ref)[3], "30.00");
 }
 
-/// Finding 10, rules 1.3: `billing_anchor` is null before a product begins and never changes afterwards.
+/// Billing periods (billing rules 1.3): `billing_anchor` is null before a product begins and never changes afterwards.
 fn the_anchor_of_a_product_is_shown_and_stays(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "100.00")]);
@@ -188,7 +189,7 @@ fn the_anchor_of_a_product_is_shown_and_stays(database: &Database) {
     assert_eq!(scene.papers(), ["UB-INV-1 2027-01-01 100.00", "UB-INV-2 2027-02-01 100.00"]);
 }
 
-/// Finding 15, rules 9: a statement of February is the same before and after a void in March.
+/// Receivables (billing rules 9): a statement of February is the same before and after a void in March.
 fn a_void_changes_no_earlier_balance(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "100.00")]);
@@ -207,7 +208,7 @@ fn a_void_changes_no_earlier_balance(database: &Database) {
     assert_eq!(books::statement(&scene.client, catalog::ACME), expected);
 }
 
-/// Finding 15, rules 5: the second contract began later, so a new event of the same day would land there.
+/// Corrections (billing rules 5): the second contract began later, so a new event of the same day would land there.
 fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) {
     let mut scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("1.00")]);
@@ -233,7 +234,7 @@ fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) 
     assert_eq!([scene.sums_of(&first)[3].clone(), scene.sums_of(&second)[3].clone()], ["0.00", "20.00"]);
 }
 
-/// Finding 11, rules 7: the event of 10 March in UTC is earlier than that of 9 March in Los Angeles.
+/// Contracts (billing rules 7): the event of 10 March in UTC is earlier than that of 9 March in Los Angeles.
 fn a_cancel_is_refused_for_usage_by_its_service_date(database: &Database) {
     let mut scene = Scene::begin(database, "2027-03-01");
     scene.pricing("p", &[each("1.00")]);

@@ -16,7 +16,8 @@ fn charged_and_given_back() -> Book {
     book
 }
 
-/// Finding 12, rules 9: without the first charge, the second charge would credit 119.00 of an invoice of 0.00.
+/// Receivables (billing rules 9): without the first charge, the second charge would credit 119.00 of an invoice of
+/// 0.00.
 #[test]
 fn a_charge_under_one_below_zero_is_not_deleted_or_lessened() {
     for is_issued in [false, true] {
@@ -33,7 +34,7 @@ fn a_charge_under_one_below_zero_is_not_deleted_or_lessened() {
     }
 }
 
-/// Finding 12, rules 9: deleting the usage that a goodwill charge credits leaves 0.00, never −90.00.
+/// Receivables (billing rules 9): deleting the usage that a goodwill charge credits leaves 0.00, never −90.00.
 #[test]
 fn usage_deleted_under_a_goodwill_charge_leaves_nothing_owed() {
     for is_issued in [false, true] {

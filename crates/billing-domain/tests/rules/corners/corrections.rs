@@ -9,8 +9,8 @@ use billing_testkit::fixtures::{date, fixed, fixed_at, line_item_id, per_unit, p
 
 use super::book::{Book, Setup, element};
 
-/// Finding 9, rules 5: p2's minimum of 50.00 is billed on a DEBIT of February's invoice. Then p2 ends on 10 January.
-/// p1: 100.00 + 100.00 + 5.00. p2: fee 10.00 × 10 ÷ 31 = 3.23, minimum 50.00 × 10 ÷ 31 = 16.13.
+/// Corrections (billing rules 5): p2's minimum of 50.00 is billed on a DEBIT of February's invoice. Then p2 ends on 10
+/// January. p1: 100.00 + 100.00 + 5.00. p2: fee 10.00 × 10 ÷ 31 = 3.23, minimum 50.00 × 10 ÷ 31 = 16.13.
 #[test]
 fn a_minimum_of_a_product_left_out_is_prorated_where_it_was_billed() {
     let minimum = with_charge(per_unit("storage", "1"), |charge| charge.minimum_amount = Some(price("50")));
@@ -64,7 +64,8 @@ fn february_below_zero() -> Book {
     book
 }
 
-/// Finding 14, rules 7: the preview of an INVOICE of −101.15 shows the later documents: 5.95, and a CREDIT of 107.10.
+/// Contracts (billing rules 7): the preview of an INVOICE of −101.15 shows the later documents: 5.95, and a CREDIT of
+/// 107.10.
 #[test]
 fn a_preview_below_zero_shows_the_invoice_and_the_credit() {
     let mut book = february_below_zero();
@@ -170,7 +171,8 @@ fn second_product_added() -> (Book, usize) {
     (book, event)
 }
 
-/// Finding 15, rules 5: an event whose timestamp moves stays with its contract product while that product meters it.
+/// Corrections (billing rules 5): an event whose timestamp moves stays with its contract product while that product
+/// meters it.
 #[test]
 fn an_event_that_moves_stays_with_its_product() {
     let (mut book, event) = second_product_added();
@@ -185,7 +187,7 @@ fn an_event_that_moves_stays_with_its_product() {
     assert_eq!(book.billed(), "30.00");
 }
 
-/// Finding 15, rules 5: if the product no longer meters the event, the event is matched again.
+/// Corrections (billing rules 5): if the product no longer meters the event, the event is matched again.
 #[test]
 fn an_event_that_leaves_its_products_days_is_matched_anew() {
     let (mut book, event) = second_product_added();

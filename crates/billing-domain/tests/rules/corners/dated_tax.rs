@@ -16,7 +16,7 @@ fn taxed(payment_time: PaymentTime) -> Book {
         .create("2027-01-01T00:00:00Z")
 }
 
-/// Finding 15, rules 7: a default can be set in advance. It applies from its day on.
+/// Contracts (billing rules 7): a default can be set in advance. It applies from its day on.
 #[test]
 fn a_default_set_ahead_holds_from_its_day() {
     let mut book = taxed(PaymentTime::AfterUse);
@@ -25,8 +25,8 @@ fn a_default_set_ahead_holds_from_its_day() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
 
-/// Finding 15, rules 7: the earlier of the issue date and the service period's last day decides. January's fee is
-/// issued on 1 January. January's usage ends on 31 January.
+/// Contracts (billing rules 7): the earlier of the issue date and the service period's last day decides. January's fee
+/// is issued on 1 January. January's usage ends on 31 January.
 #[test]
 fn a_line_takes_the_default_of_its_issue_or_its_last_day() {
     let mut book = taxed(PaymentTime::DuringUse);
@@ -52,7 +52,7 @@ fn a_draft_shows_the_default_of_the_day_on_which_it_is_due() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
 
-/// Finding 15, rules 7: an edit replaces the defaults of later days.
+/// Contracts (billing rules 7): an edit replaces the defaults of later days.
 #[test]
 fn a_default_replaces_those_of_later_days() {
     let mut book = taxed(PaymentTime::AfterUse);
@@ -62,7 +62,8 @@ fn a_default_replaces_those_of_later_days() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 107.00 ISSUED", "INV-3 107.00 ISSUED"]);
 }
 
-/// Finding 15, rules 5, 7: a default from a past day corrects no issued document. Corrections of January keep January's default.
+/// Corrections and contracts (billing rules 5, 7): a default from a past day corrects no issued document. Corrections
+/// of January keep January's default.
 #[test]
 fn a_default_from_the_past_corrects_nothing_issued() {
     let mut book = taxed(PaymentTime::AfterUse);
@@ -74,8 +75,8 @@ fn a_default_from_the_past_corrects_nothing_issued() {
     assert_eq!(book.taxes("INV-2"), ["0 AE 100.00 0.00"]);
 }
 
-/// Finding 8, rules 5: if a period was billed at several default treatments, an adjustment credits each in proportion.
-/// January is billed 119.00 + 100.00 at 19 %, then 100.00 at 16 %. Half of the usage of 200.00 is credited.
+/// Corrections (billing rules 5): if a period was billed at several default treatments, an adjustment credits each in
+/// proportion. January is billed 119.00 + 100.00 at 19 %, then 100.00 at 16 %. Half of the usage of 200.00 is credited.
 #[test]
 fn an_adjustment_takes_from_several_treatments_in_proportion() {
     let mut book = taxed(PaymentTime::DuringUse);

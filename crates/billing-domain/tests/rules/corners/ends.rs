@@ -24,7 +24,7 @@ fn ends(day: &'static str) -> billing_domain::contract::amendment::ProductPatch 
     element("plan", |plan| plan.billing_end_date = Some(date(day)))
 }
 
-/// Finding 7, rules 1.1: a `ONE_TIME` product that has begun cannot get a later end.
+/// Billing periods (billing rules 1.1): a `ONE_TIME` product that has begun cannot get a later end.
 #[test]
 fn a_one_time_product_that_has_begun_is_not_extended() {
     for since in [EffectiveFrom::NextPeriod, EffectiveFrom::CurrentPeriod, from("2027-01-01"), from("2028-01-01")] {
@@ -35,7 +35,8 @@ fn a_one_time_product_that_has_begun_is_not_extended() {
     }
 }
 
-/// Finding 7, rules 1.1: each of the three ways bills 1,200.00 × 181 ÷ 365 = 595.07. Moving the end back restores 1,200.00.
+/// Billing periods (billing rules 1.1): each of the three ways bills 1,200.00 × 181 ÷ 365 = 595.07. Moving the end back
+/// restores 1,200.00.
 #[test]
 fn an_earlier_end_of_a_one_time_product_is_prorated_and_moved_back() {
     let mut edited = one_time();
@@ -65,7 +66,8 @@ fn monthly() -> Book {
     book
 }
 
-/// Finding 10, rules 1.3, 7: a last day of 20 June bills 100.00 × 20 ÷ 30 = 66.67 in each of the three ways.
+/// Billing periods and contracts (billing rules 1.3, 7): a last day of 20 June bills 100.00 × 20 ÷ 30 = 66.67 in each
+/// of the three ways.
 #[test]
 fn a_last_day_has_one_amount_however_it_is_agreed() {
     type Way = (&'static str, fn(&mut Book));
@@ -85,7 +87,7 @@ fn a_last_day_has_one_amount_however_it_is_agreed() {
     }
 }
 
-/// Finding 10, rules 7: an end before the next period is not moved to another day.
+/// Contracts (billing rules 7): an end before the next period is not moved to another day.
 #[test]
 fn an_end_before_the_next_period_alone_is_refused() {
     let mut book = monthly();
@@ -99,7 +101,8 @@ fn an_end_before_the_next_period_alone_is_refused() {
     assert_eq!(book.documents()[5..], ["INV-6 100.00 ISSUED", "INV-7 64.52 ISSUED"]);
 }
 
-/// Finding 10, rules 1.3: the anchor of a product that has begun is fixed. February is 100.00 on one invoice.
+/// Billing periods (billing rules 1.3): the anchor of a product that has begun is fixed. February is 100.00 on one
+/// invoice.
 #[test]
 fn an_end_moved_and_moved_back_moves_no_boundary() {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "100")]), |_| {});
@@ -112,7 +115,8 @@ fn an_end_moved_and_moved_back_moves_no_boundary() {
     assert_eq!(book.lines("INV-2"), ["fee 2027-02-01 100.00"]);
 }
 
-/// Finding 10, rules 1.3: an extension continues the grid, and its last period is partial: 100.00 × 20 ÷ 31.
+/// Billing periods (billing rules 1.3): an extension continues the grid, and its last period is partial: 100.00 × 20 ÷
+/// 31.
 #[test]
 fn an_extension_continues_the_grid() {
     let setup = Setup::new().product(pricing("plan", vec![fixed("fee", "100")]), |_| {});
@@ -125,8 +129,8 @@ fn an_extension_continues_the_grid() {
     assert_eq!(book.owed(), "1264.52");
 }
 
-/// Finding 11, rules 7: the service date of usage decides whether the usage is after the last day. The event of 10 March
-/// in UTC has an earlier timestamp than the event of 9 March in Los Angeles.
+/// Contracts (billing rules 7): the service date of usage decides whether the usage is after the last day. The event of
+/// 10 March in UTC has an earlier timestamp than the event of 9 March in Los Angeles.
 #[test]
 fn a_cancel_is_refused_for_usage_whose_service_date_is_after_the_last_day() {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);
@@ -162,7 +166,7 @@ fn assert_one_debit(mut book: Book) {
     assert_eq!(book.owed(), "207.00");
 }
 
-/// Finding 15, rules 7: with AFTER_USE, the rest of a resumed period is not paid in advance.
+/// Contracts (billing rules 7): with AFTER_USE, the rest of a resumed period is not paid in advance.
 #[test]
 fn a_resumed_period_is_billed_after_use() {
     let mut book = ended_today(|book| book.cancel_on("2027-02-25").expect("a cancel"));
@@ -170,7 +174,7 @@ fn a_resumed_period_is_billed_after_use() {
     assert_one_debit(book);
 }
 
-/// Finding 15, rules 7: the rest of a period is also billed after use after an edit of the end.
+/// Contracts (billing rules 7): the rest of a period is also billed after use after an edit of the end.
 #[test]
 fn a_period_whose_end_is_moved_back_is_billed_after_use() {
     let mut book = ended_today(|book| {

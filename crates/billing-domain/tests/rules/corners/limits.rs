@@ -19,7 +19,7 @@ fn after_use(fee: &str, unit_price: &str) -> Book {
     Setup::new().product(plan, |_| {}).create("2027-01-01")
 }
 
-/// Finding 2, rules 6: 999,999,999,999,999 × 20.00 is 2 × 10^18 minor units, above 10^15.
+/// Rating (billing rules 6): 999,999,999,999,999 × 20.00 is 2 × 10^18 minor units, above 10^15.
 #[test]
 fn an_event_whose_line_is_above_the_limit_is_refused() {
     let mut book = upon_usage("20.00");
@@ -31,7 +31,7 @@ fn an_event_whose_line_is_above_the_limit_is_refused() {
     }
 }
 
-/// Finding 2, rules 6: 10^13 × 1.00 is 10^15 minor units, which is allowed. One cent more isn't.
+/// Rating (billing rules 6): 10^13 × 1.00 is 10^15 minor units, which is allowed. One cent more isn't.
 #[test]
 fn a_line_of_the_limit_is_billed_and_one_cent_more_is_refused() {
     let mut book = after_use("0", "1");
@@ -46,7 +46,8 @@ fn a_line_of_the_limit_is_billed_and_one_cent_more_is_refused() {
     assert_eq!(book.documents(), ["INV-1 0.00 DRAFT"]);
 }
 
-/// Finding 2, rules 6: no document exceeds 6 × 10^14 minor units, but the service period's sum would be 1.2 × 10^15.
+/// Rating (billing rules 6): no document exceeds 6 × 10^14 minor units, but the service period's sum would be 1.2 ×
+/// 10^15.
 #[test]
 fn the_sum_of_a_periods_children_is_limited_as_one_line_is() {
     let mut book = upon_usage("1");
@@ -58,7 +59,7 @@ fn the_sum_of_a_periods_children_is_limited_as_one_line_is() {
     book.event("2027-02-11", "6000000000000");
 }
 
-/// Finding 2, rules 6: the sum of a product's lines in one service period includes fixed items.
+/// Rating (billing rules 6): the sum of a product's lines in one service period includes fixed items.
 #[test]
 fn fee_and_usage_of_a_period_together_are_limited() {
     let seats = fixed_at("seats", UsagePrice::PerUnit { unit_price: price("6000") });
@@ -79,7 +80,8 @@ fn fee_and_usage_of_a_period_together_are_limited() {
     book.charge("less", "2027-01-12", "-0.01", false).expect("a lower amount");
 }
 
-/// Finding 2, rules 6: an edit that raises a period above the limit is refused. An edit that lowers the amount is accepted.
+/// Rating (billing rules 6): an edit that raises a period above the limit is refused. An edit that lowers the amount is
+/// accepted.
 #[test]
 fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
     let mut book = after_use("0", "1");
@@ -109,7 +111,8 @@ fn a_prepaid_quantity_above_the_limit_is_refused_with_its_terms() {
     assert_eq!(create("10000000000000.01"), Some("amount_out_of_range"));
 }
 
-/// Finding 2: sums over documents need no limit. The test bills 12 documents of 10^15 minor units each, with 100 % tax.
+/// Rating (billing rules 6): sums over documents need no limit. The test bills 12 documents of 10^15 minor units each,
+/// with 100 % tax.
 #[test]
 fn totals_over_periods_are_not_limited() {
     let plan = pricing("plan", vec![per_unit("calls", "1")]);

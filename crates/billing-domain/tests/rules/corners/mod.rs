@@ -1,4 +1,4 @@
-//! Tests of edge cases of the billing rules that produced wrong bills (issue 31). Amounts are computed by hand.
+//! Tests of edge cases of the billing rules that produced wrong bills. Amounts are computed by hand.
 #![allow(clippy::expect_used, clippy::panic, missing_docs)]
 
 mod book;

@@ -28,7 +28,7 @@ fn run_half_a_year(book: &mut Book) {
     book.run_on(["2027-02-01", "2027-03-01", "2027-04-01", "2027-05-01", "2027-06-01", "2027-07-01"]);
 }
 
-/// Finding 6, rules 6: a renewal as a second element of the same pricing bills no second setup fee.
+/// Rating (billing rules 6): a renewal as a second element of the same pricing bills no second setup fee.
 #[test]
 fn a_renewal_agreed_at_the_start_bills_a_setup_fee_once() {
     let mut book = Setup::new()
@@ -41,7 +41,7 @@ fn a_renewal_agreed_at_the_start_bills_a_setup_fee_once() {
     assert_eq!(book.documents()[1..], rest);
 }
 
-/// Finding 6, rules 6: a renewal that an edit adds bills no second setup fee either.
+/// Rating (billing rules 6): a renewal that an edit adds bills no second setup fee either.
 #[test]
 fn a_renewal_added_by_an_edit_bills_no_second_setup_fee() {
     let mut book = Setup::new().product(with_setup_fee(), months("2027-01-01", "2027-03-31")).create("2027-01-01");
@@ -53,7 +53,7 @@ fn a_renewal_added_by_an_edit_bills_no_second_setup_fee() {
     assert_eq!(book.documents()[3], "INV-4 100.00 ISSUED");
 }
 
-/// Finding 6, rules 6: a product that ended and is restored bills no second setup fee.
+/// Rating (billing rules 6): a product that ended and is restored bills no second setup fee.
 #[test]
 fn a_product_put_back_after_its_end_bills_no_second_setup_fee() {
     let mut book = Setup::new()
@@ -68,7 +68,7 @@ fn a_product_put_back_after_its_end_bills_no_second_setup_fee() {
     assert_eq!(book.owed(), "704.00");
 }
 
-/// Finding 6, rules 6: the fee moves to an element that begins earlier, and both elements' periods are corrected.
+/// Rating (billing rules 6): the fee moves to an element that begins earlier, and both elements' periods are corrected.
 #[test]
 fn a_setup_fee_moves_to_an_element_that_begins_earlier() {
     let mut book = Setup::new().product(with_setup_fee(), months("2027-04-01", "2027-06-30")).create("2027-04-01");
@@ -86,7 +86,7 @@ fn a_setup_fee_moves_to_an_element_that_begins_earlier() {
     assert!(setups.contains(&"setup 2027-01-01 500.00".to_owned()), "{setups:?}");
 }
 
-/// Finding 6, rules 6: the fee is billed at the price of the earliest element.
+/// Rating (billing rules 6): the fee is billed at the price of the earliest element.
 #[test]
 fn a_setup_fee_has_the_price_of_the_earliest_element() {
     let mut dearer = billing_domain::contract::terms::RequestedLineItem::plain(billing_testkit::fixtures::line_item_id("setup"));
@@ -103,7 +103,8 @@ fn a_setup_fee_has_the_price_of_the_earliest_element() {
     assert_eq!(book.owed(), "1100.00");
 }
 
-/// Finding 15, rules 6: `ONCE` items do not count toward the minimum fee: 10.00 + 500.00 + 50.00, then 10.00 + 50.00.
+/// Rating (billing rules 6): `ONCE` items do not count toward the minimum fee: 10.00 + 500.00 + 50.00, then 10.00 +
+/// 50.00.
 #[test]
 fn a_setup_fee_does_not_count_for_the_minimum_fee() {
     let mut plan = pricing("plan", vec![fixed("fee", "10"), once("setup", "500")]);

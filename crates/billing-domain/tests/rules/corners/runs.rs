@@ -21,7 +21,8 @@ fn upon_usage() -> Book {
     polish().product(plan(), |product| product.net_terms = Some(NetTerms::DueUponUsage)).create("2027-01-01")
 }
 
-/// Finding 4, rules 2: a document that cannot be issued is not opened or numbered. It blocks no other document of the contract.
+/// Timing of documents (billing rules 2): a document that cannot be issued is not opened or numbered. It blocks no
+/// other document of the contract.
 #[test]
 fn a_document_that_cannot_be_issued_stops_no_other() {
     let mut book = polish()
@@ -41,7 +42,7 @@ fn a_document_that_cannot_be_issued_stops_no_other() {
     assert_eq!(book.documents()[3..], ["INV-1 100.00 ISSUED", "INV-2 100.00 ISSUED", "INV-3 100.00 ISSUED"]);
 }
 
-/// Finding 4, rules 2: the child is opened and counted. It stays a draft until a run can issue it.
+/// Timing of documents (billing rules 2): the child is opened and counted. It stays a draft until a run can issue it.
 #[test]
 fn an_event_due_upon_usage_is_taken_though_its_paper_waits() {
     let mut book = upon_usage();
@@ -57,7 +58,8 @@ fn an_event_due_upon_usage_is_taken_though_its_paper_waits() {
     assert_eq!(book.documents(), ["INV-1 100.00 DRAFT", "INV-2 3.00 ISSUED of INV-1"]);
 }
 
-/// Finding 4, rules 2: a change of its event re-rates a draft child. A deletion makes the child VOID, without a CREDIT.
+/// Timing of documents (billing rules 2): a change of its event re-rates a draft child. A deletion makes the child
+/// VOID, without a CREDIT.
 #[test]
 fn a_draft_child_follows_its_event() {
     let mut book = upon_usage();
@@ -74,7 +76,8 @@ fn a_draft_child_follows_its_event() {
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "INV-2 VOID of INV-1", "INV-3 VOID of INV-1"]);
 }
 
-/// Finding 4, rules 2: a cancel, charge, edit or resume is not refused because a document lacks information.
+/// Timing of documents (billing rules 2): a cancel, charge, edit or resume is not refused because a document lacks
+/// information.
 #[test]
 fn no_change_of_a_contract_is_refused_for_a_paper() {
     let mut book = polish().product(plan(), |_| {}).create("2027-01-01");
@@ -92,7 +95,8 @@ fn no_change_of_a_contract_is_refused_for_a_paper() {
     assert_eq!(book.owed(), "341.00", "{}", book.dump());
 }
 
-/// Finding 4, rules 2: corrections of an issued document are not refused either. They wait as drafts.
+/// Timing of documents (billing rules 2): corrections of an issued document are not refused either. They wait as
+/// drafts.
 #[test]
 fn a_correction_whose_paper_lacks_something_waits() {
     let mut book = Setup::new()
@@ -110,7 +114,8 @@ fn a_correction_whose_paper_lacks_something_waits() {
     assert_eq!(book.documents(), ["INV-1 100.00 ISSUED", "CRD-1 51.61 ISSUED of INV-1"]);
 }
 
-/// Finding 4, rules 2: a CREDIT and the DEBIT beside it wait for each other. The DEBIT has no category at 0 %.
+/// Timing of documents (billing rules 2): a CREDIT and the DEBIT beside it wait for each other. The DEBIT has no
+/// category at 0 %.
 #[test]
 fn a_credit_waits_for_the_debit_beside_it() {
     let mut book = Setup::new()

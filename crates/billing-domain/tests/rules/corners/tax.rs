@@ -25,7 +25,7 @@ fn no_longer_reverse_charge(setup: Setup) -> Book {
     book
 }
 
-/// Finding 3, rules 5: an adjustment keeps the whole default treatment at which the period was billed.
+/// Corrections (billing rules 5): an adjustment keeps the whole default treatment at which the period was billed.
 #[test]
 fn a_credit_keeps_category_and_reason_of_what_it_corrects() {
     let mut book = no_longer_reverse_charge(Setup::new());
@@ -35,7 +35,8 @@ fn a_credit_keeps_category_and_reason_of_what_it_corrects() {
     assert_eq!(book.taxes("CRD-1"), ["0 AE 50.00 0.00"]);
 }
 
-/// Finding 3, rules 10: with `paper: STRICT`, the credit has its category. The credit and every later invoice are issued.
+/// Legal particulars (billing rules 10): with `paper: STRICT`, the credit has its category. The credit and every later
+/// invoice are issued.
 #[test]
 fn a_strict_entity_issues_the_credit_and_later_invoices() {
     let mut book = no_longer_reverse_charge(Setup::new().strict());
@@ -45,7 +46,7 @@ fn a_strict_entity_issues_the_credit_and_later_invoices() {
     assert_eq!(book.documents(), ["INV-1 150.00 ISSUED", "CRD-1 50.00 ISSUED of INV-1", "INV-2 119.00 ISSUED"]);
 }
 
-/// Finding 3, rules 5: the child of January keeps 19 %. February's fee, on the child's parent, is 116.00.
+/// Corrections (billing rules 5): the child of January keeps 19 %. February's fee, on the child's parent, is 116.00.
 #[test]
 fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
     let mut book = Setup::new()
@@ -61,7 +62,7 @@ fn a_childs_default_tax_is_not_that_of_its_parents_fee() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED", "INV-3 11.90 ISSUED of INV-2"]);
 }
 
-/// Finding 8, rules 5: the charge was billed at 19 % and is credited at 19 %. Only January's fee is owed.
+/// Corrections (billing rules 5): the charge was billed at 19 % and is credited at 19 %. Only January's fee is owed.
 #[test]
 fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     let mut book = Setup::new()
@@ -80,7 +81,7 @@ fn a_charge_is_taken_back_at_the_rate_it_was_billed_at() {
     assert_eq!(book.owed(), "119.00", "{}", book.dump());
 }
 
-/// Finding 14, rules 2: January's usage has January's category Z. February's fee has category AE.
+/// Timing of documents (billing rules 2): January's usage has January's category Z. February's fee has category AE.
 #[test]
 fn a_line_has_the_category_of_its_own_period() {
     let mut book = Setup::new()
@@ -99,7 +100,8 @@ fn a_line_has_the_category_of_its_own_period() {
     assert_eq!(taxes, ["0 AE 100.00 0.00", "0 Z 50.00 0.00"]);
 }
 
-/// Finding 14, rules 5: an edit from a past date that changes only the category corrects documents like a change of the rate.
+/// Corrections (billing rules 5): an edit from a past date that changes only the category corrects documents like a
+/// change of the rate.
 #[test]
 fn an_edit_of_only_the_category_takes_back_and_bills_anew() {
     let mut book = Setup::new()
@@ -130,7 +132,8 @@ fn untaxable_beside_taxed(setup: Setup) -> Book {
     book
 }
 
-/// Finding 14, rules 2: `O` beside another category makes a document incomplete. LENIENT issues it and shows the problem.
+/// Timing of documents (billing rules 2): `O` beside another category makes a document incomplete. LENIENT issues it
+/// and shows the problem.
 #[test]
 fn a_lenient_entity_issues_untaxable_beside_taxed_and_says_so() {
     let mut book = untaxable_beside_taxed(Setup::new());
@@ -141,7 +144,8 @@ fn a_lenient_entity_issues_untaxable_beside_taxed_and_says_so() {
     assert!(book.missing("INV-1").iter().any(|pointer| pointer.starts_with("/taxes")), "{:?}", book.missing("INV-1"));
 }
 
-/// Finding 14, rules 2: STRICT does not issue the document yet. The run is not refused, and nothing is numbered.
+/// Timing of documents (billing rules 2): STRICT does not issue the document yet. The run is not refused, and nothing
+/// is numbered.
 #[test]
 fn a_strict_entity_waits_with_untaxable_beside_taxed() {
     let mut book = untaxable_beside_taxed(Setup::new().strict());
@@ -149,7 +153,8 @@ fn a_strict_entity_waits_with_untaxable_beside_taxed() {
     assert_eq!(book.documents(), [""; 0]);
 }
 
-/// Finding 15, rules 7: the default of a service period's last day applies to the period, even if it is invoiced a day later.
+/// Contracts (billing rules 7): the default of a service period's last day applies to the period, even if it is
+/// invoiced a day later.
 #[test]
 fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
     let mut book = Setup::new().customer_tax("19", TaxBasis::default()).product(plan(), |_| {}).create("2027-01-01");
@@ -158,7 +163,7 @@ fn usage_invoiced_after_a_change_of_the_default_has_its_own_months_rate() {
     assert_eq!(book.documents(), ["INV-1 119.00 ISSUED", "INV-2 116.00 ISSUED"]);
 }
 
-/// Finding 15, rules 7: one invoice bills January's usage and February's fee, each at its own rate.
+/// Contracts (billing rules 7): one invoice bills January's usage and February's fee, each at its own rate.
 #[test]
 fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
     let mut book = Setup::new()
@@ -175,7 +180,8 @@ fn one_invoice_has_last_months_usage_and_this_months_fee_at_their_own_rates() {
     assert_eq!(taxes, ["16 S 100.00 16.00", "19 S 50.00 9.50"]);
 }
 
-/// Finding 15, rules 7: if no default was in force, a new default applies from the beginning. No issued document is corrected.
+/// Contracts (billing rules 7): if no default was in force, a new default applies from the beginning. No issued
+/// document is corrected.
 #[test]
 fn a_first_default_holds_from_the_beginning_for_what_is_not_issued() {
     let mut book = Setup::new().product(plan(), |_| {}).create("2027-01-01");

@@ -17,7 +17,7 @@ fn upon_usage(fee: &str, unit_price: &str, change: impl FnOnce(&mut RequestedPro
     setup.create("2027-01-01")
 }
 
-/// Finding 1 (a), rules 7: 10.00 + 3.00 − 1.00. Each document is shown once.
+/// Contracts (billing rules 7): 10.00 + 3.00 − 1.00. Each document is shown once.
 #[test]
 fn the_current_period_shows_a_corrected_child_and_its_open_credit() {
     let mut book = upon_usage("10", "1", |product| product.billing_start_date = billing_testkit::fixtures::date("2027-05-01"));
@@ -29,8 +29,8 @@ fn the_current_period_shows_a_corrected_child_and_its_open_credit() {
     assert_eq!(shown, ["CRD-1 1.00 DRAFT", "INV-1 10.00 DRAFT", "INV-2 3.00 ISSUED"]);
 }
 
-/// Finding 1 (b), rules 7: the child of 23 January is 50.00, its credit is 30.00. The next period's invoice bills the
-/// usage.
+/// Contracts (billing rules 7): the child of 23 January is 50.00, its credit is 30.00. The next period's invoice bills
+/// the usage.
 #[test]
 fn the_current_period_shows_children_whose_invoice_is_the_next_ones() {
     let mut book = upon_usage("10", "1", |product| {
@@ -71,7 +71,8 @@ fn mistyped() -> Book {
     book
 }
 
-/// Finding 5, rules 3: children are corrected at once, also while their parent is a draft: 5,000.00 − 500.00.
+/// Due upon usage (billing rules 3): children are corrected at once, also while their parent is a draft: 5,000.00 −
+/// 500.00.
 #[test]
 fn an_edit_from_the_past_credits_children_at_once() {
     let book = mistyped();
@@ -80,8 +81,8 @@ fn an_edit_from_the_past_credits_children_at_once() {
     assert_eq!(book.owed(), "500.00");
 }
 
-/// Finding 5, rules 3: with a second event of 100 the children and their credit bill 510.00. At 19 % that is 606.90.
-/// Both corrections name the first and the last child.
+/// Due upon usage (billing rules 3): with a second event of 100 the children and their credit bill 510.00. At 19 % that
+/// is 606.90. Both corrections name the first and the last child.
 #[test]
 fn a_changed_tax_takes_back_and_bills_children_at_once() {
     let mut book = mistyped();
@@ -115,7 +116,7 @@ fn second_deleted(before: impl FnOnce(&mut Book)) -> Book {
     book
 }
 
-/// Finding 13, rules 9: the credit settles the child whose event was deleted, not the latest child.
+/// Receivables (billing rules 9): the credit settles the child whose event was deleted, not the latest child.
 #[test]
 fn a_childs_credit_settles_that_child() {
     let book = second_deleted(|_| {});
@@ -123,7 +124,7 @@ fn a_childs_credit_settles_that_child() {
     assert_eq!([book.due("INV-2"), book.due("INV-3"), book.due("INV-4")], ["10.00", "0.00", "30.00"]);
 }
 
-/// Finding 13, rules 9: the credit reduces the write-off of its child before it settles another child.
+/// Receivables (billing rules 9): the credit reduces the write-off of its child before it settles another child.
 #[test]
 fn a_childs_credit_lessens_its_write_off_first() {
     let book = second_deleted(|book| book.write_off("INV-3"));
@@ -131,7 +132,8 @@ fn a_childs_credit_lessens_its_write_off_first() {
     assert_eq!(book.written_off("INV-3"), "0.00");
 }
 
-/// Finding 13, rules 9: a credit that reverses a late DEBIT settles that DEBIT, not its invoice with the fee of 100.00.
+/// Receivables (billing rules 9): a credit that reverses a late DEBIT settles that DEBIT, not its invoice with the fee
+/// of 100.00.
 #[test]
 fn a_credit_of_a_late_debit_settles_the_debit() {
     let plan = pricing("plan", vec![fixed("fee", "100"), per_unit("calls", "1")]);

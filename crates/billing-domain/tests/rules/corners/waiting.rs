@@ -16,7 +16,8 @@ fn polish() -> Book {
         .create("2027-01-01")
 }
 
-/// Finding 4, rules 2: the run's `failed` lists each document that cannot be issued, with its period and code.
+/// Timing of documents (billing rules 2): the run's `failed` lists each document that cannot be issued, with its period
+/// and code.
 #[test]
 fn a_run_reports_what_it_cannot_issue() {
     let mut book = polish();
@@ -65,7 +66,8 @@ fn a_document_waits_for_each_reason() {
     );
 }
 
-/// Finding 4, rules 2: an unissued document that is due for more than 24 hours is reported with the reason.
+/// Timing of documents (billing rules 2): an unissued document that is due for more than 24 hours is reported with the
+/// reason.
 #[test]
 fn overdue_documents_are_reported_after_a_day() {
     let mut book = polish();
