@@ -1,7 +1,8 @@
 //! Tests of corrections of usage whose invoice is issued. Debits and credits bill the difference to the cent, while the
 //! invoice stays unchanged (billing rules 5).
 
-use billing_domain::simulate::{Simulation, customer, per_unit, terms};
+use billing_domain::contract::terms::PaymentTime;
+use billing_domain::simulate::{ProductEdit, Simulation, customer, item, per_unit, terms};
 
 use super::{api_plan, bill, overview};
 
@@ -164,4 +165,48 @@ fn late_usage_eats_the_true_up_to_the_minimum_fee_first() {
     assert_eq!(amounts, ["calls 40.00", "minimum fee -40.00"]);
     let totals = bill(&late(story, 20), "2026-02-10").document("UB-DBT-1").totals();
     assert_eq!(totals, ["10.00", "0.00", "1.90", "11.90"], "90.00 are trued up by 10.00; 110.00 are not");
+}
+
+#[test]
+fn an_event_that_moves_within_its_period_corrects_nothing_and_stays_in_the_contract() {
+    let moved = |when: &str| january(100).on("2026-02-10").update_event("first", |event| event.at(when));
+    let expected = overview(&january(100), "2026-02-20");
+    assert_eq!(overview(&moved("2026-01-17"), "2026-02-20"), expected);
+    assert_eq!(overview(&moved("2025-12-31").refused("no_matching_contract"), "2026-02-20"), expected);
+}
+
+#[test]
+fn a_draft_debit_takes_up_the_difference_of_an_edit_and_is_issued_with_it() {
+    let story = Simulation::new()
+        .contract(terms("2026-01-01", "2026-12-31").pricing("p").fixed("fee", "28.00").usage("calls", per_unit("0.10")))
+        .event("2026-01-10", "calls", 100)
+        .late_event("2026-01-11", "calls", 50, "2026-02-10")
+        .on("2026-02-10")
+        .edit(|contract| {
+            let dearer = |p: ProductEdit| p.line_item(item("fee").price("30.00")).line_item(item("calls"));
+            contract.effective_from("2026-01-01").product("p", dearer)
+        });
+    assert_eq!(overview(&story, "2026-02-10"), ["UB-DBT-1 2026-01-01 7.00", "UB-INV-1 2026-01-01 38.00"]);
+}
+
+#[test]
+fn a_void_needs_an_issued_document_without_payments_and_corrections() {
+    let story = january(100).on("2026-02-10").pay("UB-INV-1", "0.01").on("2026-02-10").void("UB-INV-1").refused("document_paid");
+    bill(&story, "2026-02-10");
+    let story = january(100).on("2026-01-20").void("UB-INV-1").refused("not_issued");
+    bill(&late(story, 1).on("2026-02-10").void("UB-INV-1").refused("document_has_dependents"), "2026-02-10");
+    // The debit of the usage and its adjustment have the same parent, the invoice.
+    let in_advance = api_plan(terms("2026-01-01", "2026-01-31")).payment_time(PaymentTime::BeforeUse);
+    let story = late(Simulation::new().contract(in_advance).event("2026-01-20", "calls", 100), 1);
+    bill(&story.on("2026-02-10").void("UB-DBT-1").refused("document_has_dependents"), "2026-02-10");
+}
+
+#[test]
+fn a_voided_invoice_of_zero_is_replaced_if_it_has_an_event() {
+    let story = Simulation::new()
+        .contract(terms("2026-01-01", "2026-01-31").usage("calls", per_unit("0.10")))
+        .event("2026-01-20", "calls", 0)
+        .on("2026-02-01")
+        .void("UB-INV-1");
+    assert_eq!(overview(&story, "2026-02-02"), ["UB-INV-1 2026-01-01 0.00 VOID", "UB-INV-2 2026-01-01 0.00"]);
 }

@@ -3,9 +3,10 @@
 use billing_domain::contract::ContractState;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::document::{DocumentState, Purpose};
-use billing_domain::simulate::{Bill, SimulatedDocument, Simulation, customer, item, product, terms};
+use billing_domain::party::NetTerms;
+use billing_domain::simulate::{Bill, ContractChange, SimulatedDocument, Simulation, customer, item, product, terms};
 
-use super::{api_plan, bill, overview};
+use super::{api_plan, bill, fee, overview, year};
 
 /// Returns the API plan for January and February at the customer's 19 %.
 fn plan() -> Simulation {
@@ -118,6 +119,8 @@ fn an_edit_that_would_leave_usage_without_a_place_is_refused() {
     let refusal = without_calls(used(), true).until("2026-01-11").expect_err("a refusal");
     assert_eq!(refusal.codes(), ["usage_already_reported"]);
     assert!(refusal.to_string().contains("calls"), "{refusal}");
+    let ends = |contract: ContractChange| contract.include_current_invoice().product("plan", |p| p.billed_until("2026-01-10"));
+    bill(&used().on("2026-01-11").edit(ends).refused("usage_already_reported"), "2026-01-11");
     let edited = bill(&without_calls(used(), false), "2026-01-11");
     assert_eq!(current(&edited).amounts(), ["platform-fee 49.00", "calls 60.00"]);
     assert_eq!(next(&edited).amounts(), ["platform-fee 49.00"]);
@@ -210,4 +213,28 @@ fn a_contract_that_has_not_begun_is_cancelled_without_documents() {
         assert_eq!([cancelled.preview_current(), cancelled.preview_next()], [Ok(Vec::new()), Ok(Vec::new())]);
         assert_eq!(overview(&story, "2026-04-01"), [""; 0]);
     }
+}
+
+#[test]
+fn a_draft_keeps_its_net_terms_when_an_edit_changes_them() {
+    let story = Simulation::new()
+        .contract(api_plan(terms("2026-01-01", "2026-01-31").pricing("plan")).net_terms(NetTerms::Days(60)))
+        .event("2026-01-11", "calls", 10)
+        .on("2026-01-11")
+        .edit(|contract| contract.include_current_invoice().product("plan", |plan| plan.net_terms(NetTerms::DueUponReceipt)));
+    let due = bill(&story, "2026-02-01").document("UB-INV-1").due_date();
+    assert_eq!(due.map(|day| day.to_string()).as_deref(), Some("2026-04-02"));
+}
+
+#[test]
+fn a_product_left_out_from_a_past_day_is_credited_for_the_days_after_it() {
+    let story = Simulation::new()
+        .contract(fee("p", "28.00"))
+        .contract(year("q").fixed("support", "5.00"))
+        .on("2026-03-10")
+        .edit(|contract| contract.effective_from("2026-02-15").remove("q"));
+    let credit = bill(&story, "2026-03-10").document("UB-CRD-1").clone();
+    // 14 of February's 28 days.
+    assert_eq!(credit.amounts(), ["support 2.50"]);
+    assert_eq!(credit.line("support").days().to_string(), "2026-02-15…2026-02-28");
 }

@@ -2,8 +2,10 @@
 
 mod calculations;
 mod cancels;
+mod changed_structure;
 mod charging;
 mod corrections;
+mod due_upon_usage;
 mod edits;
 mod limits;
 mod rates;

@@ -137,3 +137,19 @@ fn seats_of_a_planned_step_wait_for_their_day() {
     assert_eq!(overview(&story, "2026-05-01"), ["UB-INV-1 2026-04-01 300.00", "UB-INV-2 2026-05-01 330.97"]);
     assert_eq!(total(&story, "2026-05-01"), "630.97");
 }
+
+#[test]
+fn seats_from_a_past_day_are_a_debit_of_each_month_and_first_use_up_the_minimum_fee() {
+    let plan = terms("2026-01-15", "2026-12-31").pricing("team").fixed("seats", "31.00").minimum_fee("100.00");
+    let story = Simulation::new().contract(plan.line_item(item("seats").quantity_from("2026-01-15", 2)));
+    // 62.00 × 17 ÷ 31 is 34.00, and 100.00 × 17 ÷ 31 is 54.84.
+    assert_eq!(bill(&story, "2026-02-01").document("UB-INV-1").amounts(), ["seats 34.00", "minimum fee 20.84"]);
+    let story = story.on("2026-03-10").edit(|contract| {
+        let seats = item("seats").quantity_from("2026-01-20", 10).quantity_from("2026-03-05", 0);
+        contract.product("team", |team| team.line_item(seats))
+    });
+    let edited = bill(&story, "2026-04-01");
+    assert_eq!(edited.document("UB-DBT-1").amounts(), ["seats 96.00", "minimum fee -20.84"]);
+    assert_eq!(edited.document("UB-DBT-2").amounts(), ["seats 248.00", "minimum fee -38.00"]);
+    assert_eq!(edited.document("UB-INV-3").amounts(), ["seats 40.00", "minimum fee 60.00"]);
+}

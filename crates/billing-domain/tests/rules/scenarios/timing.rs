@@ -300,3 +300,50 @@ fn a_day_begins_at_midnight_of_the_entity() {
     let numbers = ["first", "second"].map(|event| used.document_of_event(event).number.to_string());
     assert_eq!(numbers, ["KIR-INV-1", "KIR-INV-1"]);
 }
+
+#[test]
+fn a_debit_below_zero_is_a_credit_that_is_issued_again_after_a_void() {
+    // 20 calls cost 2.00, and 10.00 is paid in advance.
+    let calls = volume([(Some("10"), "1.00"), (None, "0.10")]).prepaid(10);
+    let story = Simulation::new()
+        .contract(terms("2026-01-01", "2026-01-31").usage("calls", calls).payment_time(PaymentTime::BeforeUse))
+        .event("2026-01-05", "calls", 20)
+        .named("event");
+    let billed = bill(&story, "2026-02-01");
+    assert_eq!(billed.document_of_event("event").to_string(), "UB-CRD-1 ISSUED 2026-01-01…2026-01-31: 8.00 EUR");
+    assert_eq!(billed.document("UB-INV-1").amount_due().map(|due| due.minor()), Some(200));
+    let story = story.on("2026-02-01").void("UB-CRD-1");
+    let again = bill(&story, "2026-02-02");
+    assert_eq!(again.document_of_event("event").to_string(), "UB-CRD-2 ISSUED 2026-01-01…2026-01-31: 8.00 EUR");
+}
+
+#[test]
+fn the_invoice_of_a_debit_is_issued_at_a_total_of_zero() {
+    let contract = terms("2026-01-01", "2026-01-31").usage("calls", per_unit("0.10")).payment_time(PaymentTime::BeforeUse);
+    let idle = Simulation::new().contract(contract);
+    assert_eq!(overview(&idle, "2026-02-01"), [""; 0]);
+    let used = idle.event("2026-01-10", "calls", 5);
+    assert_eq!(overview(&used, "2026-02-01"), ["UB-DBT-1 2026-01-01 0.50", "UB-INV-1 2026-01-01 0.00"]);
+}
+
+#[test]
+fn an_invoice_is_due_after_the_net_terms() {
+    let rows =
+        [(NetTerms::Days(30), "2026-03-03"), (NetTerms::DueUponReceipt, "2026-02-01"), (NetTerms::DueUponUsage, "2026-02-01")];
+    for (net_terms, due) in rows {
+        let contract = terms("2026-01-01", "2026-01-31").fixed("fee", "1.00").net_terms(net_terms);
+        let billed = bill(&Simulation::new().contract(contract), "2026-02-01");
+        assert_eq!(billed.document("UB-INV-1").due_date().map(|day| day.to_string()).as_deref(), Some(due));
+    }
+}
+
+#[test]
+fn a_draft_that_is_issued_early_leaves_later_usage_of_its_period_to_a_debit() {
+    let story = Simulation::new()
+        .contract(base_and_calls("2026-01-01", "2026-02-28"))
+        .event("2026-01-15", "calls", 20)
+        .on("2026-01-15")
+        .issue("UB-INV-1")
+        .event("2026-01-20", "calls", 5);
+    assert_eq!(overview(&story, "2026-02-01"), ["UB-DBT-1 2026-01-01 0.50", "UB-INV-1 2026-01-01 22.00"]);
+}
