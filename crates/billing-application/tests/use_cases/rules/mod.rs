@@ -1,11 +1,10 @@
-//! One scenario per rule of billing rules 2, 3, 5 and 7, with amounts calculated by hand.
+//! Tests of reads, writes, permissions, keys, audit events and dry runs. The domain tests the billing rules.
 
-mod amendments;
 mod batches;
-mod contracts;
 mod corrections;
 mod dates;
 mod deliveries;
+mod dry_runs;
 mod entities;
 mod formatted;
 mod imports;
@@ -18,7 +17,6 @@ mod printing;
 mod refused;
 mod run_history;
 mod slices;
-mod terms;
 mod timing;
 mod upon_usage;
 mod writer;
