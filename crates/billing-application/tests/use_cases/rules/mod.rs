@@ -17,7 +17,6 @@ mod printing;
 mod refused;
 mod run_history;
 mod slices;
-mod timing;
 mod upon_usage;
 mod writer;
 

@@ -113,8 +113,9 @@ fn runs_of_the_clock_that_do_nothing_do_not_add_up() {
     run_everywhere();
     let issued = runs(&books);
     assert_eq!((issued.len(), issued[0].issued, issued[0].author), (1, 1, AuditActor::Scheduler));
+    let before = books.bench.store.contents();
     run_everywhere();
-    assert_eq!(runs(&books), issued);
+    assert_eq!(books.bench.store.contents(), before);
     // A requested run is always listed. Of several runs without effect, only the last is listed.
     for minute in 1..4 {
         books.clock(&format!("2026-02-02T00:0{minute}:00Z"));

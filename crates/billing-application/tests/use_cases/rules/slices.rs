@@ -11,10 +11,10 @@ use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Changes;
 use billing_domain::refusal::MatchRefusal;
-use billing_domain::usage::EventKey;
+use billing_domain::usage::{EventKey, Validations};
 use billing_testkit::fixtures::{self, graduated, per_unit, requested};
 
-use crate::books::{Books, THREE_TIERS, calls};
+use crate::books::{Books, THREE_TIERS, calls, code};
 use crate::support::run;
 
 fn january(net_terms: NetTerms) -> Books {
@@ -108,6 +108,17 @@ fn an_event_too_large_for_its_document_is_refused_alone_and_takes_no_number() {
         let last = if net_terms == NetTerms::DueUponUsage { 5 } else { 2 };
         assert_eq!((documents.len(), children), (last, if last == 5 { 3 } else { 0 }));
     }
+}
+
+#[test]
+fn a_refused_event_stores_nothing_and_takes_no_number() {
+    let books = january(NetTerms::Days(14));
+    let before = books.bench.store.contents();
+    let wrong = Validations { currency: Some(fixtures::currency("USD")), entity_ref: None };
+    assert_eq!(code(books.report(DAY, "1", Some(wrong))), "validation_mismatch");
+    assert_eq!(code(books.report("2025-12-31T23:59:59Z", "1", None)), "no_matching_contract");
+    assert_eq!(code(books.report("2026-01-20T12:05:01Z", "1", None)), "timestamp_in_future");
+    assert_eq!(books.bench.store.contents(), before);
 }
 
 #[test]
