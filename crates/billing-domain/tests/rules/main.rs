@@ -4,7 +4,6 @@ mod accounts;
 mod agreeing;
 mod amending;
 mod calendar_table;
-mod charges;
 mod contract_chain;
 mod corners;
 mod e_invoices;

@@ -1,13 +1,15 @@
 //! Reads after corrections, and events that move between contracts.
 
 use billing_application::UseCase;
+use billing_application::charges::get_charge;
 use billing_application::error::UseCaseError;
 use billing_application::usage::{EventAction, EventUpdate, event_history, get_event, update_event};
+use billing_domain::contract::amendment::CancelAt;
 use billing_domain::document::DocumentState;
 use billing_domain::patch::Patch;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::Validations;
-use billing_testkit::fixtures::{currency, date, per_unit, requested};
+use billing_testkit::fixtures::{currency, date, fixed, per_unit, requested};
 
 use crate::books::{Books, code};
 use crate::support::{read, run};
@@ -102,4 +104,18 @@ fn changed_validations_match_an_event_again() {
     require(None).expect("an update");
     assert_eq!(number(), "UB-INV-1");
     books.documents();
+}
+
+#[test]
+fn a_charge_shows_how_much_of_a_credit_counts() {
+    let books = Books::at("2026-01-05T12:00:00Z");
+    let plan = books.pricing("plan", vec![fixed("fee", "49.00")]);
+    let contract = books.contract(vec![requested(&plan, "2026-01-01", "2026-12-31")]);
+    let credit = books.charge(contract, "2026-01-10", "Goodwill", "-40").expect("a charge");
+    assert_eq!(credit.billed_amount.to_string(), "-40.00 EUR");
+    // The fee of January shrinks to 49.00 × 15 ÷ 31.
+    books.cancel(contract, CancelAt::Day(date("2026-01-15")));
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let shown = read(services, principal, UseCase::GetCharge, |cx| get_charge(cx, &credit.charge.charge_ref)).expect("a charge");
+    assert_eq!(shown.billed_amount.to_string(), "-23.71 EUR");
 }

@@ -1,7 +1,10 @@
 //! Tests of charges: one-off amounts and manual credit notes, on drafts and on issued documents (billing rules 9).
 
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::refs::{ChargeRef, LineItemId};
+use billing_domain::refusal::Refusal;
 use billing_domain::simulate::{Simulation, Terms, charge, per_unit};
+use billing_testkit::fixtures;
 
 use super::{bill, fee, overview, total};
 
@@ -221,4 +224,117 @@ fn days_and_products_that_bill_no_charge_are_refused() {
     assert!(of_charge.is_some_and(|document| {
         document.content.products.iter().any(|product| product.pricing_ref.as_str() == "other" && product.lines.len() == 2)
     }));
+}
+
+/// Returns a contract for 2026 with only a fee of 49.00, agreed on 5 January.
+fn with_fee(change: impl FnOnce(Terms) -> Terms) -> Simulation {
+    Simulation::new().contract(change(fee("plan", "49.00"))).created("2026-01-05")
+}
+
+#[test]
+fn an_amount_is_rounded_once_half_away_from_zero() {
+    for (quantity, unit_price, amount) in [
+        ("1", "500", "500.00"),
+        ("2.5", "200.001", "500.00"),
+        ("1", "0.005", "0.01"),
+        ("1", "-0.005", "-0.01"),
+        ("3", "0.333333333333", "1.00"),
+        ("0", "-500", "0.00"),
+        ("0.000000001", "4999999", "0.00"),
+    ] {
+        let story = with_fee(|plan| plan).on("2026-01-05").charge(charge("x", "2026-01-10", unit_price).quantity(quantity));
+        let amounts = bill(&story, "2026-01-05").document("UB-INV-1").amounts();
+        assert_eq!(amounts, ["fee 49.00".to_owned(), format!("charge:x {amount}")], "{quantity} × {unit_price}");
+    }
+}
+
+#[test]
+fn a_charges_line_item_has_its_reference_whole() {
+    for name in ["a", &"x".repeat(64), "charge:twice"] {
+        let id = LineItemId::of_charge(&ChargeRef::parse(name).expect(name));
+        assert_eq!(LineItemId::parse(id.as_str()), Ok(id.clone()));
+        assert!(id.is_of_charge());
+    }
+    assert!(LineItemId::parse(&"x".repeat(65)).is_err() && LineItemId::parse(&format!("charge:{}", "x".repeat(65))).is_err());
+    let named = fixtures::pricing("plan", vec![fixtures::fixed("charge:x", "1")]).content.check().expect_err("a reserved name");
+    assert_eq!(Refusal::from(named).codes(), ["reserved"]);
+}
+
+#[test]
+fn a_charge_is_on_the_document_of_its_periods_usage_or_fixed_items() {
+    use PaymentTime::{AfterUse, BeforeUse, DuringUse};
+    for (payment_time, is_fixed, day, documents) in [
+        (AfterUse, false, "2026-01-10", &["UB-INV-1 2026-01-01 59.00 DRAFT"][..]),
+        (AfterUse, true, "2026-01-10", &["UB-INV-1 2026-01-01 59.00 DRAFT"]),
+        (DuringUse, true, "2026-03-10", &["UB-INV-1 2026-03-01 59.00 DRAFT"]),
+        (DuringUse, false, "2026-03-10", &["UB-INV-1 2026-04-01 59.00 DRAFT"]),
+        (DuringUse, false, "2026-12-10", &["UB-INV-1 2026-12-01 10.00 DRAFT"]),
+        (BeforeUse, true, "2026-03-10", &["UB-INV-1 2026-03-01 59.00 DRAFT"]),
+        (BeforeUse, false, "2026-03-10", &["UB-DBT-1 2026-03-01 10.00 DRAFT", "UB-INV-1 2026-03-01 49.00 DRAFT"]),
+    ] {
+        let charge = charge("x", day, "10");
+        let charge = if is_fixed { charge.with_fixed_items() } else { charge };
+        let story = with_fee(|plan| plan.payment_time(payment_time)).without_runs().on("2026-01-05").charge(charge);
+        assert_eq!(overview(&story, "2026-01-05"), documents, "{payment_time:?} {is_fixed}");
+        if day == "2026-12-10" {
+            let next = bill(&story, "2026-12-05").preview_next().expect("a preview");
+            assert_eq!(super::in_short(&next), documents, "the closing invoice");
+        }
+    }
+}
+
+#[test]
+fn a_credit_of_a_charge_that_gets_the_wrong_sign_is_issued_as_a_debit() {
+    let priced = |story: Simulation, day: &str, unit_price: &str| {
+        let price = unit_price.to_owned();
+        story.on(day).edit_charge("x", |charge| charge.unit_price(price.as_str()))
+    };
+    let story = with_fee(|plan| plan).on("2026-02-01").charge(charge("x", "2026-01-10", "15"));
+    let story = priced(priced(story, "2026-02-02", "12"), "2026-02-02", "20");
+    let drafted = ["UB-CRD-1 2026-01-01 -5.00 DRAFT", "UB-DBT-1 2026-01-01 15.00", "UB-INV-1 2026-01-01 49.00"];
+    assert_eq!(overview(&story, "2026-02-02"), drafted);
+    let issued =
+        ["UB-CRD-1 2026-01-01 -5.00 VOID", "UB-DBT-1 2026-01-01 15.00", "UB-DBT-2 2026-01-01 5.00", "UB-INV-1 2026-01-01 49.00"];
+    assert_eq!(overview(&story, "2026-02-03"), issued);
+}
+
+#[test]
+fn a_charge_of_zero_has_its_document_issued_and_a_deleted_one_has_not() {
+    let story = Simulation::new()
+        .contract(super::year("plan").usage("calls", per_unit("0.04")))
+        .on("2026-01-05")
+        .charge(charge("x", "2026-01-10", "0"))
+        .on("2026-02-01")
+        .charge(charge("late", "2026-01-11", "0"));
+    let expected = ["UB-DBT-1 2026-01-01 0.00 DRAFT", "UB-INV-1 2026-01-01 0.00"];
+    assert_eq!(overview(&story, "2026-02-01"), expected);
+    let expected = ["UB-DBT-1 2026-01-01 0.00 VOID", "UB-INV-1 2026-01-01 0.00"];
+    assert_eq!(overview(&story.on("2026-02-01").delete_charge("late"), "2026-02-02"), expected);
+}
+
+#[test]
+fn a_minimum_fee_does_not_count_charges() {
+    let story = with_fee(|plan| plan.minimum_fee("60")).on("2026-01-05").charge(charge("x", "2026-01-10", "100"));
+    assert_eq!(overview(&story, "2026-01-05"), ["UB-INV-1 2026-01-01 160.00 DRAFT"]);
+}
+
+#[test]
+fn a_credit_takes_no_more_than_is_billed_after_discount() {
+    for (discount, is_discountable, unit_price, is_taken) in [
+        ("0", false, "-49", true),
+        ("0", false, "-49.01", false),
+        ("0", true, "-49", true),
+        ("50", false, "-24.50", true),
+        ("50", false, "-24.51", false),
+        ("50", true, "-49", true),
+        ("50", true, "-49.02", false),
+        ("100", false, "-0.01", false),
+        ("100", true, "-49", true),
+    ] {
+        let credit = charge("x", "2026-01-10", unit_price);
+        let credit = if is_discountable { credit.discountable() } else { credit };
+        let story = with_fee(|plan| plan.discount(discount)).on("2026-01-05").charge(credit);
+        let story = if is_taken { story } else { story.refused("credit_above_billed") };
+        assert_eq!(overview(&story, "2026-01-05").len(), usize::from(is_taken), "{discount} % {is_discountable} {unit_price}");
+    }
 }
