@@ -197,8 +197,9 @@ fn a_void_needs_an_issued_document_without_payments_and_corrections() {
     bill(&late(story, 1).on("2026-02-10").void("UB-INV-1").refused("document_has_dependents"), "2026-02-10");
     // The debit of the usage and its adjustment have the same parent, the invoice.
     let in_advance = api_plan(terms("2026-01-01", "2026-01-31")).payment_time(PaymentTime::BeforeUse);
-    let story = late(Simulation::new().contract(in_advance).event("2026-01-20", "calls", 100), 1);
-    bill(&story.on("2026-02-10").void("UB-DBT-1").refused("document_has_dependents"), "2026-02-10");
+    let billed = Simulation::new().contract(in_advance).event("2026-01-20", "calls", 100);
+    bill(&billed.clone().on("2026-02-10").void("UB-INV-1").refused("document_has_dependents"), "2026-02-10");
+    bill(&late(billed, 1).on("2026-02-10").void("UB-DBT-1").refused("document_has_dependents"), "2026-02-10");
 }
 
 #[test]
