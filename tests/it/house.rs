@@ -135,3 +135,25 @@ fn pages_show_twelve_pictures() {
     let unused: Vec<&&String> = pictures.iter().filter(|path| !pages.iter().any(|page| page.contains(&name(path)))).collect();
     assert!(unused.is_empty(), "no page shows {unused:#?}");
 }
+
+#[test]
+fn the_architecture_page_lists_no_files() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).expect("a page");
+    // The reading order links to a few files.
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `") && line.contains(".rs`")).collect();
+    assert!(rows.is_empty(), "the header of a file says what it has: {rows:#?}");
+}
+
+#[test]
+fn decisions_name_the_test_that_counts_statements() {
+    let mut wrong = Vec::new();
+    for path in files().iter().filter(|path| path.starts_with("docs/decisions/")) {
+        let page = fs::read_to_string(root().join(path)).expect("a page");
+        let words: Vec<&str> = page.split_whitespace().collect();
+        let counts = words.windows(3).any(|words| ["sends", "sent"].contains(&words[0]) && words[2].starts_with("statements"));
+        if counts && !page.contains("tests/it/statements.rs") {
+            wrong.push(path.clone());
+        }
+    }
+    assert!(wrong.is_empty(), "name tests/it/statements.rs, which holds the count: {wrong:#?}");
+}
