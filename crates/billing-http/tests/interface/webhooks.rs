@@ -29,7 +29,7 @@ impl Endpoint {
         let (received, mut sender) = (Arc::clone(&requests), MockWebhookSender::new());
         sender.expect_send().returning(move |_| {
             received.fetch_add(1, Ordering::Relaxed);
-            drop(opened.recv());
+            opened.recv().expect_err("a dropped gate");
             let outcome = AttemptOutcome::Delivered;
             WebhookResponse { status: Some(204), outcome, retry_after_seconds: None, millis: 1, excerpt: None }
         });
