@@ -356,6 +356,7 @@ fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
 
+#[expect(clippy::too_many_lines, reason = "one table or story")]
 fn a_bad_event_is_refused_and_leaves_nothing(database: &Database) {
     let (server, client, contract_ref) = stage(database);
     let mut table = Table::default();

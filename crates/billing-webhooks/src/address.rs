@@ -64,6 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of addresses")]
     fn public_are_addresses_outside_the_special_purpose_blocks() {
         let public = [
             "1.1.1.1",

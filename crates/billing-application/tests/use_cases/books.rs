@@ -331,6 +331,7 @@ pub(crate) fn shown(documents: &[DocumentView]) -> String {
     documents.iter().map(one).collect::<Vec<_>>().join("\n\n")
 }
 
+#[expect(clippy::too_many_lines, reason = "one table or story")]
 fn one(document: &DocumentView) -> String {
     let state = match document.state {
         DocumentState::Draft => "DRAFT",

@@ -225,6 +225,7 @@ impl Accounts for Transaction<'_> {
 }
 
 impl Transaction<'_> {
+    #[expect(clippy::too_many_lines, reason = "one arm for each entry")]
     fn put_entry(
         &mut self,
         organization: OrganizationId,

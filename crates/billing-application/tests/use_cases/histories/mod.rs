@@ -511,6 +511,7 @@ impl UseCases {
     }
 
     /// Checks that the store contains the decisions of the ledger.
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn compare(&self, world: &World) -> Checked {
         let contract = self.bench.read(|tx| tx.contract(self.bench.principal.organization(), self.contract()));
         let contract = contract.ok_or("the contract is gone")?;

@@ -45,6 +45,7 @@ fn keyed(use_case: UseCase) -> IdempotentRequest {
     IdempotentRequest { use_case, key, body: BodyHash([1; 32]), wait: Duration::ZERO, sealed_for: None }
 }
 
+#[expect(clippy::too_many_lines, reason = "one table or story")]
 fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
     vec![
         (

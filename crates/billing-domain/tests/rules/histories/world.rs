@@ -255,6 +255,7 @@ impl World {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn step(&mut self, step: &Step) -> Checked {
         match step {
             Step::EditPricing { pricing, content } => {
@@ -1060,6 +1061,7 @@ impl World {
     }
 
     /// Checks that a run issues the previewed documents if nothing but time passes in between.
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn foreseen(&mut self, next: bool) -> Checked {
         let shown = if next {
             preview::preview_next_period(&self.book, self.now)

@@ -196,6 +196,7 @@ impl Model {
     }
 
     /// Returns the products after an edit.
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     pub(crate) fn edited(&self, request: &EditRequest, facts: &Facts, now: Timestamp) -> Verdict<Vec<Product>> {
         let mut doubt = None;
         match self.state(now) {
@@ -277,6 +278,7 @@ impl Model {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn patched(
         &self,
         product: &Product,

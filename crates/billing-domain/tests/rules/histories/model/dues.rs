@@ -166,6 +166,7 @@ impl Model {
         parts
     }
 
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn parts_of(&self, product: &Product, index: usize, period: &Period, parts: &mut Vec<Part>) {
         let (terms, share) = (&period.terms, period.share());
         let (usage_index, usage_slot) = product.usage_slot(index);

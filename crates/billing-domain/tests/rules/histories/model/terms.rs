@@ -150,6 +150,7 @@ impl Terms {
 
     /// Returns these terms with the values of an element, except its quantities, start and end. With `keep_set`, the element
     /// names the newest agreed line items, so these terms keep their own line items.
+    #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     pub(crate) fn with(&self, element: &Element, keep_set: bool, catalog: &Catalog) -> Result<Self, Refused> {
         let pricing = &catalog.pricings[element.pricing];
         let mut next = self.clone();
