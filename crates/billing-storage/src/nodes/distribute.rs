@@ -121,7 +121,7 @@ pub enum Distribution {
 #[derive(QueryableByName)]
 struct FlagRow {
     #[diesel(sql_type = Bool)]
-    reported: bool,
+    is_true: bool,
 }
 
 #[derive(QueryableByName)]
@@ -150,9 +150,9 @@ struct ForeignKey {
 
 /// Returns whether the extension is created in the database: it records distributed tables in a table of its own.
 pub(crate) fn has_extension(connection: &mut PgConnection) -> QueryResult<bool> {
-    let reported: FlagRow =
-        diesel::sql_query("SELECT to_regclass('pg_dist_partition') IS NOT NULL AS told").get_result(connection)?;
-    Ok(reported.reported)
+    let flag: FlagRow =
+        diesel::sql_query("SELECT to_regclass('pg_dist_partition') IS NOT NULL AS is_true").get_result(connection)?;
+    Ok(flag.is_true)
 }
 
 /// Returns our tables that are not yet distributed or copied, in the required order.
@@ -185,8 +185,8 @@ fn statement_for(table: &str) -> String {
 /// Returns why the cluster cannot take tables now, with the remedy.
 fn refusal(connection: &mut PgConnection) -> QueryResult<Option<String>> {
     let is_coordinator: FlagRow =
-        diesel::sql_query("SELECT groupid = 0 AS told FROM pg_dist_local_group").get_result(connection)?;
-    if !is_coordinator.reported {
+        diesel::sql_query("SELECT groupid = 0 AS is_true FROM pg_dist_local_group").get_result(connection)?;
+    if !is_coordinator.is_true {
         return Ok(Some("this node is a worker: run the command with the URL of the coordinator".to_owned()));
     }
     let nodes: Vec<NodeRow> = diesel::sql_query(
@@ -199,8 +199,8 @@ fn refusal(connection: &mut PgConnection) -> QueryResult<Option<String>> {
         return Ok(Some(reason.to_owned()));
     }
     let has_coordinator: FlagRow =
-        diesel::sql_query("SELECT EXISTS (SELECT 1 FROM pg_dist_node WHERE groupid = 0) AS told").get_result(connection)?;
-    if !has_coordinator.reported {
+        diesel::sql_query("SELECT EXISTS (SELECT 1 FROM pg_dist_node WHERE groupid = 0) AS is_true").get_result(connection)?;
+    if !has_coordinator.is_true {
         let reason = "the workers do not know the coordinator: name it with `SELECT citus_set_coordinator_host('HOST', PORT)`";
         return Ok(Some(reason.to_owned()));
     }
@@ -292,9 +292,9 @@ pub(crate) fn lacks(connection: &mut PgConnection) -> QueryResult<Option<String>
         )));
     }
     let allowed: FlagRow =
-        diesel::sql_query("SELECT coalesce(current_setting('citus.enable_unsafe_triggers', true), 'off') = 'on' AS told")
+        diesel::sql_query("SELECT coalesce(current_setting('citus.enable_unsafe_triggers', true), 'off') = 'on' AS is_true")
             .get_result(connection)?;
-    Ok((!allowed.reported).then(|| {
+    Ok((!allowed.is_true).then(|| {
         "citus.enable_unsafe_triggers is off, which the triggers that keep issued documents need: turn it on for the database's \
          role, on every node"
             .to_owned()
