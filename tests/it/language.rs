@@ -12,7 +12,7 @@ const TYPE_NAMES: [&str; 14] =
 const PHRASES: [[&str; 2]; 3] = [["who", "ever"], ["is ", "told"], ["what ", "of it"]];
 const QUESTIONS: [&str; 6] = ["Who.", "When.", "What.", "Which.", "How.", "Why."];
 /// Decisions keep their file names, and the index links to them.
-const FILE_NAMES: [&str; 1] = ["0053-whoever-takes-nothing-is-let-go.md"];
+const FILE_NAMES: [&str; 1] = ["0053-stalled-connections-are-closed.md"];
 
 /// Words that are never right as a name: the type or the content has a better one.
 const IDENTIFIERS: [&str; 5] = ["supplies", "visitor", "said", "told", "reporter"];

@@ -9,7 +9,7 @@ pub(crate) enum StatementError {
     /// A conflict with another transaction; the work can be retried.
     Contended,
     /// A statement failed with an error that only its message describes. It can be a deadlock in the language of a
-    /// PostgreSQL server ([decision 0036](../../../docs/decisions/0036-an-error-without-a-kind-is-tried-again.md)).
+    /// PostgreSQL server ([decision 0036](../../../docs/decisions/0036-unclassified-database-errors-are-retried.md)).
     Unknown(String),
     /// No connection became available in time. Nothing was executed.
     NoConnection(String),

@@ -1,5 +1,5 @@
 //! Distribution of a PostgreSQL database over the nodes of a cluster, with the extension Citus ([decision
-//! 0039](../../../docs/decisions/0039-customers-are-spread-by-a-command.md)).
+//! 0039](../../../docs/decisions/0039-a-command-distributes-customers-over-a-citus-cluster.md)).
 //!
 //! All rows of a customer are on one node, found by `customer_id`. Tables without customers are small and copied to
 //! every node, except for the tables that every request writes.
