@@ -94,7 +94,7 @@ impl FileEventKey {
 ///
 /// # Errors
 /// Returns `timestamp_in_future` if the timestamp is more than [`MAX_AHEAD_SECONDS`] ahead.
-pub fn refuse_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), Violations> {
+pub fn require_not_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), Violations> {
     if occurred_at > now.plus_seconds(MAX_AHEAD_SECONDS) {
         let detail = "must not be more than 5 minutes ahead of the server's clock";
         return Err(Violations::one(&["timestamp"], "timestamp_in_future", detail));

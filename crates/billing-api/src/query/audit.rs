@@ -10,7 +10,7 @@ use billing_domain::refs::AuditRef;
 use http::header::LINK;
 
 use super::lists::possible;
-use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, SearchRef, TOTAL, last_page, refuse_number_beside_cursor};
+use super::{AnyText, CURSOR, DEFAULT_PAGE_SIZE, Paged, Query, SearchRef, TOTAL, last_page, require_number_or_cursor};
 use crate::dto::audit::AuditEntryJson;
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::input::Fields;
@@ -43,7 +43,7 @@ params! {
     }
     with {
         fn check(fields: Fields<'_>) {
-            refuse_number_beside_cursor(fields);
+            require_number_or_cursor(fields);
         }
     }
 }

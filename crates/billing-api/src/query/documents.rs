@@ -18,7 +18,7 @@ use http::header::{HeaderName, LINK};
 use super::lists::possible;
 use super::{
     AnyText, CURSOR, ContractNumber, DEFAULT_PAGE_SIZE, NUMBER, Paged, Query, SIZE, SearchRef, TOTAL, last_page,
-    refuse_number_beside_cursor,
+    require_number_or_cursor,
 };
 use crate::dto::declare::{Fieldset as _, params};
 use crate::dto::documents::DocumentJson;
@@ -136,7 +136,7 @@ params! {
                     fields.refuse::<()>(name, "invalid_value", "must be omitted, because format is given and a table has every document");
                 }
             } else {
-                refuse_number_beside_cursor(fields);
+                require_number_or_cursor(fields);
             }
         }
     }

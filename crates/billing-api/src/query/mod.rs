@@ -232,7 +232,7 @@ impl Fieldset for MetadataParams {
 }
 
 /// Rejects a page number together with a cursor.
-fn refuse_number_beside_cursor(fields: Fields<'_>) {
+fn require_number_or_cursor(fields: Fields<'_>) {
     if fields.has(CURSOR) && fields.has(NUMBER) {
         fields.refuse::<()>(NUMBER, "invalid_value", "must be omitted, because cursor is given");
     }

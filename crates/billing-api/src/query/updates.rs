@@ -19,7 +19,7 @@ use billing_domain::runs::{BillingRunRecord, RunHead};
 use http::header::LINK;
 use serde::Serialize;
 
-use super::{CURSOR, Query, TOTAL, last_page, refuse_number_beside_cursor};
+use super::{CURSOR, Query, TOTAL, last_page, require_number_or_cursor};
 use crate::dto::declare::{params, wire};
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
@@ -44,7 +44,7 @@ params! {
     }
     with {
         fn check(fields: Fields<'_>) {
-            refuse_number_beside_cursor(fields);
+            require_number_or_cursor(fields);
             let of_another_order = |cursor: &str| parse_cursor(cursor).is_some_and(|(word, _)| fields.peek(ORDER) != Some(word));
             if fields.peek(CURSOR).is_some_and(of_another_order) {
                 fields.refuse::<()>(CURSOR, "invalid_value", CURSOR_REASON);

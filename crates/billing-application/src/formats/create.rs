@@ -4,7 +4,7 @@ use billing_domain::audit::AuditAction;
 use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::refs::FormatRef;
 
-use super::{FormatContent, FormatView, check, refuse_built_in};
+use super::{FormatContent, FormatView, check, require_own_name};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::catalog::inserted;
@@ -20,7 +20,7 @@ use crate::error::{ResourceKind, UseCaseResult};
 pub fn create_format(cx: &mut Cx<'_>, reference: Option<FormatRef>, content: FormatContent) -> UseCaseResult<FormatView> {
     let FormatContent { name, mapping } = content;
     check(cx.services, &mapping)?;
-    refuse_built_in(reference.as_ref(), &name)?;
+    require_own_name(reference.as_ref(), &name)?;
     let format_ref = reference.unwrap_or_else(|| FormatRef::assigned(cx.services.ids.new_id()));
     let made = FormatVersion { format: UsageFormat { format_ref, name, version: 1, mapping }, made_at: cx.now, made_by: cx.by };
     inserted(ResourceKind::Format, cx.tx.insert_format(cx.organization, &made)?)?;

@@ -5,7 +5,7 @@ use billing_domain::format::{FormatVersion, UsageFormat};
 use billing_domain::patch::Changes;
 use billing_domain::refs::FormatRef;
 
-use super::{FormatContent, FormatView, check, is_built_in, refuse_built_in};
+use super::{FormatContent, FormatView, check, is_built_in, require_own_name};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::catalog::updated;
@@ -31,7 +31,7 @@ pub fn edit_format(cx: &mut Cx<'_>, reference: &FormatRef, changes: &Changes<For
         return Ok(present.into());
     }
     check(cx.services, &mapping)?;
-    refuse_built_in(None, &name)?;
+    require_own_name(None, &name)?;
     let version = present.format.version + 1;
     let next = FormatVersion {
         format: UsageFormat { format_ref: present.format.format_ref.clone(), name, version, mapping },

@@ -59,7 +59,7 @@ fn is_built_in(reference: &FormatRef) -> bool {
 }
 
 /// Rejects the built-in format's reference and name, which are in use in every organization.
-fn refuse_built_in(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResult<()> {
+fn require_own_name(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResult<()> {
     let field = if reference.is_some_and(is_built_in) {
         "format_ref"
     } else if name.as_str() == DEFAULT_FORMAT_NAME {

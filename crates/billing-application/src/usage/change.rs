@@ -11,7 +11,7 @@ use billing_domain::calendar::{Date, Period};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ProductPeriod};
 use billing_domain::document::totals::usage_key;
-use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, refuse_future};
+use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, require_not_future};
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
 use billing_domain::party::{Customer, Entity};
@@ -217,13 +217,13 @@ impl ChangeBatch<'_> {
                     EventChange::Delete => UsageEvent { deleted: true, ..event.clone() },
                     EventChange::Update(update) => {
                         if let Some(names) = &names {
-                            names.refuse_others(update, &event)?;
+                            names.require_same_names(update, &event)?;
                         }
                         update.applied_to(&event)
                     }
                 };
                 if revised.occurred_at != event.occurred_at {
-                    refuse_future(revised.occurred_at, cx.now)?;
+                    require_not_future(revised.occurred_at, cx.now)?;
                 }
                 Ok(ChangeCandidate { event, revised, target: None })
             });
@@ -461,7 +461,7 @@ struct ReferencedNames {
 
 impl ReferencedNames {
     /// Rejects updates that name another customer or usage product, because those of an event never change.
-    fn refuse_others(&self, update: &EventUpdate, event: &UsageEvent) -> UseCaseResult<()> {
+    fn require_same_names(&self, update: &EventUpdate, event: &UsageEvent) -> UseCaseResult<()> {
         let mut found = Violations::none();
         let detail = "cannot change: delete the event and report another";
         let customer = || {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::event_input::refuse_future;
+use billing_domain::event_input::require_not_future;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
 use billing_domain::refs::CustomerId;
@@ -43,7 +43,7 @@ impl IngestBatch<'_> {
         let mut resolved = Vec::with_capacity(arrived.len());
         for CustomerEvent { index, customer } in self.without_repeats(cx, arrived, progress)? {
             let event = self.events[index].event;
-            match names.product_of(event).and_then(|product| refuse_future(event.occurred_at, cx.now).map(|()| product)) {
+            match names.product_of(event).and_then(|product| require_not_future(event.occurred_at, cx.now).map(|()| product)) {
                 Ok(product) => resolved.push(ResolvedEvent { index, customer, product }),
                 Err(violations) => progress.refuse(index, violations.into())?,
             }

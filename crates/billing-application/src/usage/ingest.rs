@@ -27,7 +27,7 @@ use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Pla
 
 use super::event_cache::PeriodKey;
 use super::read::{EventReferences, EventView};
-use super::recall::{ReadContracts, Recalled, Shortcuts, learn, recall, refuse_no_draft};
+use super::recall::{ReadContracts, Recalled, Shortcuts, learn, recall, no_draft_error};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -432,7 +432,7 @@ impl<'a> IngestBatch<'a> {
             // The last safeguard against usage on an issued document, should a change of a document not renew its stamp.
             IngestPath::DraftsOnly => {
                 if !cx.tx.insert_events_on_drafts(organization, &events)? {
-                    return Err(refuse_no_draft(self.shortcuts, organization, self.new_events()));
+                    return Err(no_draft_error(self.shortcuts, organization, self.new_events()));
                 }
             }
             IngestPath::General => cx.tx.insert_events(organization, &events)?,

@@ -215,7 +215,7 @@ pub(super) fn learn<'m>(
 
 /// Drops what the cache knows about the events, and returns the error with which the transaction is rolled back, because an
 /// event was about to be recorded on a document that is no draft.
-pub(super) fn refuse_no_draft<'m>(
+pub(super) fn no_draft_error<'m>(
     shortcuts: Option<&Shortcuts<'_>>,
     organization: OrganizationId,
     events: impl IntoIterator<Item = &'m NewUsageEvent>,

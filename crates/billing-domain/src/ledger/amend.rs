@@ -49,8 +49,8 @@ pub enum BackdatingPolicy {
 pub fn create(book: &mut ContractBook, backdated: BackdatingPolicy, now: Timestamp) -> Result<(), Refusal> {
     book.set_as_of(now);
     book.require_apart(&book.contract, None)?;
-    refuse_too_large(&book.contract, None)?;
-    refuse_too_many(book, 0, &[], backdated, now)?;
+    require_price_limit(&book.contract, None)?;
+    require_few_due(book, 0, &[], backdated, now)?;
     issue::schedule_next_run(book, now)
 }
 
@@ -69,7 +69,7 @@ pub fn edit(
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
-    refuse_over(book, now)?;
+    require_running(book, now)?;
     let amendment = with_situation(book, now, |situation| edited(&book.contract, edit, catalog, situation))?;
     book.require_apart(&amendment.contract, Some(&book.contract))?;
     amend(book, amendment, backdated, now, id_generator)
@@ -86,7 +86,7 @@ pub fn change_quantity(
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<(), Refusal> {
-    refuse_over(book, now)?;
+    require_running(book, now)?;
     let amendment = with_situation(book, now, |situation| with_quantity(&book.contract, change, situation))?;
     amend(book, amendment, backdated, now, id_generator)
 }
@@ -166,7 +166,7 @@ fn with_situation<T>(
     decide(&AmendmentContext { today: &today, has_activity: &has_activity })
 }
 
-fn refuse_over(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
+fn require_running(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
     match book.state(now) {
         ContractState::Pending | ContractState::Active | ContractState::Completed => Ok(()),
         ContractState::Cancelling | ContractState::Cancelled => {
@@ -187,7 +187,7 @@ fn amend(
         return Ok(());
     }
     book.set_as_of(now);
-    refuse_restructured(book, &amendment)?;
+    require_same_structure(book, &amendment)?;
     let due_before = due_documents(book, now, usize::MAX)?.len();
     let drafts: Vec<(BookDocument, DraftContent)> = book
         .documents()
@@ -195,9 +195,9 @@ fn amend(
         .map(|document| Ok((document.clone(), book.draft_content(document.head.document_ref)?)))
         .collect::<Result<_, Refusal>>()?;
     let before = Arc::clone(&book.contract);
-    refuse_unbillable_usage(book, &before, &amendment)?;
-    refuse_unbillable_charges(book, &amendment)?;
-    refuse_too_large_periods(book, &before, &amendment)?;
+    require_billable_usage(book, &before, &amendment)?;
+    require_billable_charges(book, &amendment)?;
+    require_price_limit_of_periods(book, &before, &amendment)?;
     let housed = charges_with_document(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(Contract { updated_at: now, ..amendment.contract.clone() })))?;
@@ -213,15 +213,15 @@ fn amend(
             _ => None,
         })
         .collect();
-    refuse_too_large(&book.contract, Some(&before))?;
-    refuse_too_many(book, due_before, &issued, backdated, now)?;
+    require_price_limit(&book.contract, Some(&before))?;
+    require_few_due(book, due_before, &issued, backdated, now)?;
     issue::schedule_next_run(book, now)?;
     check::require_lawful(book)
 }
 
 /// Refuses a change that makes more documents due at once than the policy allows, including corrections (billing rules 1.6).
 /// Documents that were due before don't count.
-fn refuse_too_many(
+fn require_few_due(
     book: &ContractBook,
     due_before: usize,
     issued: &[DocumentRef],
@@ -250,7 +250,7 @@ fn refuse_too_many(
 
 /// Refuses a change that raises the price of a period with usage or charges above the limit for documents (billing rules 6). A
 /// price above the limit may stay or decrease.
-fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_price_limit_of_periods(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
     let of_usage = book.usage().iter().filter(|(_, total)| total.events > 0).map(|(key, _)| (key.product_no, key.period_start));
     let of_charges = book.charges().live().map(|charge| (charge.product_no, charge.date));
     let periods: BTreeSet<(ProductNo, NaiveDate)> =
@@ -267,7 +267,7 @@ fn refuse_too_large_periods(book: &ContractBook, before: &Contract, amendment: &
 }
 
 /// Refuses terms that raise the price of a period without usage above the limit for documents (billing rules 6).
-fn refuse_too_large(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
+fn require_price_limit(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
     let most_of = |product: &ContractProduct| {
         let clips = product.plan().into_iter().map(|clip| most_without_usage(clip.terms));
         clips.collect::<Result<Vec<i128>, Refusal>>().map(|most| most.into_iter().max().unwrap_or(0))
@@ -308,7 +308,7 @@ fn most_without_usage(terms: &ProductTerms) -> Result<i128, Refusal> {
 
 /// Refuses to change the properties that structure documents from a period that documents in force bill, whatever the sum of
 /// their amounts (billing rules 7).
-fn refuse_restructured(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_same_structure(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for (no, from) in &amendment.restructured {
         let Some((document_ref, start)) = billed_from(book, *no, *from) else { continue };
         let is_waiting = book.document(document_ref).is_some_and(|document| document.status == LifecycleStatus::Draft);
@@ -352,7 +352,7 @@ fn billed_from(book: &ContractBook, no: ProductNo, from: NaiveDate) -> Option<(D
 
 /// Refuses a change that leaves reported usage without a line item or a period. A cancel can have this effect on usage dated
 /// after its last day.
-fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_billable_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
     for (key, total) in book.usage().iter().filter(|(_, total)| total.events > 0) {
         let Some(from) = amendment.since.get(&key.product_no) else { continue };
         let old = before.product(key.product_no).and_then(|product| product.period_from(key.period_start));
@@ -380,7 +380,7 @@ fn refuse_unbillable_usage(book: &ContractBook, before: &Contract, amendment: &A
 }
 
 /// Refuses a change that leaves a charge without a period, or with a period in another currency.
-fn refuse_unbillable_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_billable_charges(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for charge in book.charges().live().filter(|charge| amendment.since.contains_key(&charge.product_no)) {
         let period = amendment.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         if period.is_none_or(|period| period.terms.pricing.currency != charge.currency) {

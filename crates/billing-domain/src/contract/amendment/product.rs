@@ -143,7 +143,7 @@ impl Change<'_> {
         }
         let planned = interrupted(&self.dated_apart()?, billed.end(), day);
         let next = present(&self.dated(&planned, day)?);
-        self.refuse_split(&planned, &next, day)?;
+        self.require_unsplit(&planned, &next, day)?;
         draft.put(&next, day);
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Change<'_> {
     /// Changes the terms from the effective date. The start, ends, quantities and notes have their own dates.
     fn change_from_a_day(&self, draft: &mut VersionBuilder) -> Result<(), Refusal> {
         if let Some(billed) = self.product.billed() {
-            self.refuse_early_end(billed)?;
+            self.require_late_end(billed)?;
         }
         let planned = present(&self.dated_apart()?);
         let days = planned.billed().unwrap_or(self.newest.schedule.range());
@@ -168,9 +168,9 @@ impl Change<'_> {
         };
         // The terms of the first day move with it.
         let from = if from <= days.start() { NaiveDate::MIN } else { from };
-        self.refuse_without_days(&planned, from)?;
+        self.require_days(&planned, from)?;
         let next = if from < days.end() { present(&self.dated(&planned, from)?) } else { planned.clone() };
-        self.refuse_split(&planned, &next, from)?;
+        self.require_unsplit(&planned, &next, from)?;
         let (was, is) = (self.base.plan(), next.plan());
         let rebuilt = is.iter().flat_map(|is| {
             let others = was.iter().filter(|was| was.terms.structure() != is.terms.structure());
@@ -185,7 +185,7 @@ impl Change<'_> {
 
     /// Rejects a change of terms that would take effect after the last day. An edit changes every field that it names, or is
     /// rejected.
-    fn refuse_without_days(&self, planned: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
+    fn require_days(&self, planned: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
         let (Some(billed), Some(newest)) = (planned.billed(), planned.newest_terms()) else { return Ok(()) };
         if from < billed.end() || self.changed(newest)? == *newest {
             return Ok(());
@@ -206,7 +206,7 @@ impl Change<'_> {
 
     /// Rejects an end that changes days before the product's next period, unless the effective date explicitly allows it
     /// (billing rules 7).
-    fn refuse_early_end(&self, billed: Period) -> Result<(), Refusal> {
+    fn require_late_end(&self, billed: Period) -> Result<(), Refusal> {
         let Some(last) = self.new_last_day().filter(|_| self.has_begun && self.today >= billed.start()) else { return Ok(()) };
         let first = billed.end().min(day_after(last));
         let next = match self.product.period_at(self.today) {
@@ -227,7 +227,7 @@ impl Change<'_> {
     }
 
     /// Rejects an effective date that would change terms within a period (billing rules 7).
-    fn refuse_split(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
+    fn require_unsplit(&self, planned: &ContractProduct, next: &ContractProduct, from: NaiveDate) -> Result<(), Refusal> {
         let is_changed = |segment: &Segment| segment.in_force_from == from && !planned.segments.contains(segment);
         match planned.period_at(from).filter(|period| period.start() != from) {
             Some(split) if matches!(self.since, EffectiveFrom::Day(_)) && next.segments.iter().any(is_changed) => {
