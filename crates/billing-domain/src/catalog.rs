@@ -84,8 +84,8 @@ impl PricingContent {
     /// Returns the usage products that line items meter, with the indices of the line items.
     pub fn metered(&self) -> impl Iterator<Item = (usize, &UsageProductRef)> {
         self.line_items.iter().enumerate().filter_map(|(index, item)| match &item.charge {
-            Charge::Usage(charge) => Some((index, &charge.usage_product_ref)),
-            Charge::Fixed { .. } => None,
+            LineItemPrice::Usage(charge) => Some((index, &charge.usage_product_ref)),
+            LineItemPrice::Fixed { .. } => None,
         })
     }
 
@@ -119,13 +119,13 @@ pub struct LineItem {
     pub id: LineItemId,
     /// The name, shown on documents.
     pub name: OneLine,
-    /// The charge of the line item.
-    pub charge: Charge,
+    /// The price of the line item.
+    pub charge: LineItemPrice,
 }
 
-/// The charge of a line item: fixed or by usage.
+/// The price of a line item: fixed or by usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Charge {
+pub enum LineItemPrice {
     /// A fixed charge. Its quantity is agreed in the contract and does not depend on usage.
     Fixed {
         /// The price model.

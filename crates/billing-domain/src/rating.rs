@@ -4,7 +4,7 @@
 
 use rust_decimal::Decimal;
 
-use crate::catalog::{Charge, FixedPrice, LineItem, PricingContent, Tier, Tiers, UsageCharge, UsagePrice};
+use crate::catalog::{FixedPrice, LineItem, LineItemPrice, PricingContent, Tier, Tiers, UsageCharge, UsagePrice};
 use crate::contract::terms::MeteredCharge;
 use crate::decimal::{AmountOutOfRange, WideDecimal, exact_add};
 use crate::money::{Currency, DayShare, Money, Percentage, Price, round_to_minor};
@@ -203,8 +203,8 @@ pub struct RatedItem {
 /// Returns [`AmountOutOfRange`] if an amount is above the limit of documents.
 pub fn rate_pricing(pricing: &PricingContent, quantity: Quantity) -> Result<Vec<RatedItem>, AmountOutOfRange> {
     let of_usage = pricing.line_items.iter().filter_map(|item| match &item.charge {
-        Charge::Usage(charge) => Some((item, charge)),
-        Charge::Fixed { .. } => None,
+        LineItemPrice::Usage(charge) => Some((item, charge)),
+        LineItemPrice::Fixed { .. } => None,
     });
     let rated = |(item, charge): (&LineItem, &UsageCharge)| {
         let (used, events) = (quantity.as_decimal(), u64::from(quantity > Quantity::ZERO));
@@ -550,13 +550,16 @@ mod tests {
         let mut prepaid =
             metered(UsagePrice::Percentage { rate: Percentage::parse("1").expect("percent"), fixed_amount: price("0.25") });
         prepaid.charge.prepaid_quantity = Some(Quantity::parse("2000").expect("a quantity"));
-        let fixed =
-            Charge::Fixed { price: FixedPrice::Flat { amount: price("49") }, recurrence: Recurrence::EachPeriod, goods: false };
+        let fixed = LineItemPrice::Fixed {
+            price: FixedPrice::Flat { amount: price("49") },
+            recurrence: Recurrence::EachPeriod,
+            goods: false,
+        };
         let tiers = metered(UsagePrice::Graduated(three_tiers()));
         let line_items = vec![
             item("fee", fixed),
-            item("calls", Charge::Usage(tiers.charge.clone())),
-            item("share", Charge::Usage(prepaid.charge.clone())),
+            item("calls", LineItemPrice::Usage(tiers.charge.clone())),
+            item("share", LineItemPrice::Usage(prepaid.charge.clone())),
         ];
         let pricing = PricingContent { name: line("Plan"), currency: eur(), minimum_fee: None, line_items };
         for (quantity, calls, share) in
@@ -573,7 +576,7 @@ mod tests {
         }
         let huge = Quantity::parse("999999999999999").expect("a quantity");
         let dear = metered(UsagePrice::PerUnit { unit_price: price("999999999.999999999999") });
-        let pricing = PricingContent { line_items: vec![item("dear", Charge::Usage(dear.charge))], ..pricing };
+        let pricing = PricingContent { line_items: vec![item("dear", LineItemPrice::Usage(dear.charge))], ..pricing };
         assert_eq!(rate_pricing(&pricing, huge), Err(AmountOutOfRange));
     }
 

@@ -8,7 +8,7 @@ use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, plus_months};
 use billing_domain::catalog::{
-    Aggregation, Charge, FixedPrice, LineItem, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProductProfile,
 };
 use billing_domain::codes::UnitCode;
@@ -116,13 +116,16 @@ fn usage_product_profile(name: &str, unit: &str) -> CommandResult<UsageProductPr
 }
 
 pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineItem> {
-    let charge =
-        Charge::Fixed { price: FixedPrice::Flat { amount: price(amount)? }, recurrence: Recurrence::EachPeriod, goods: false };
+    let charge = LineItemPrice::Fixed {
+        price: FixedPrice::Flat { amount: price(amount)? },
+        recurrence: Recurrence::EachPeriod,
+        goods: false,
+    };
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 
 pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> CommandResult<LineItem> {
-    let charge = Charge::Usage(UsageCharge {
+    let charge = LineItemPrice::Usage(UsageCharge {
         usage_product_ref: UsageProductRef::parse(usage_product_ref).map_err(broken)?,
         price,
         included_quantity: Quantity::ZERO,

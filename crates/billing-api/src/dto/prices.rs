@@ -1,6 +1,6 @@
 //! Price models: `{"model": …}` and their fields (billing rules 6), in requests and responses.
 
-use billing_domain::catalog::{Charge, FixedPrice, MAX_TIERS, PriceModel, Tier, Tiers, UsagePrice};
+use billing_domain::catalog::{FixedPrice, LineItemPrice, MAX_TIERS, PriceModel, Tier, Tiers, UsagePrice};
 use billing_domain::money::{Percentage, Price};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -134,11 +134,11 @@ answer! {
     }
 }
 
-impl From<&Charge> for PriceJson {
-    fn from(charge: &Charge) -> Self {
+impl From<&LineItemPrice> for PriceJson {
+    fn from(charge: &LineItemPrice) -> Self {
         match charge {
-            Charge::Fixed { price, .. } => Self::from(price),
-            Charge::Usage(usage) => Self::from(&usage.price),
+            LineItemPrice::Fixed { price, .. } => Self::from(price),
+            LineItemPrice::Usage(usage) => Self::from(&usage.price),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use billing_application::catalog::PricingRate;
 use billing_domain::catalog::{
-    Charge, FixedPrice, LineItem, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, UsageCharge,
+    FixedPrice, LineItem, LineItemPrice, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, UsageCharge,
 };
 use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
@@ -152,15 +152,15 @@ impl ChargeKind {
 }
 
 impl ItemFields {
-    fn fixed(self) -> Option<Charge> {
+    fn fixed(self) -> Option<LineItemPrice> {
         let price = FixedPrice::of(self.price)?;
         let (recurrence, goods) = (self.recurrence.unwrap_or_default(), self.goods.unwrap_or(false));
-        Some(Charge::Fixed { price, recurrence, goods })
+        Some(LineItemPrice::Fixed { price, recurrence, goods })
     }
 
-    fn usage(self) -> Option<Charge> {
+    fn usage(self) -> Option<LineItemPrice> {
         let PriceModel::Metered(price) = self.price else { return None };
-        Some(Charge::Usage(UsageCharge {
+        Some(LineItemPrice::Usage(UsageCharge {
             usage_product_ref: self.usage_product_ref?,
             price,
             included_quantity: self.included_quantity.unwrap_or(Quantity::ZERO),
@@ -194,8 +194,8 @@ answer! {
     /// A line item of a pricing.
     LineItemJson of item: LineItem {
         let (kind, recurrence, is_goods, usage) = match &item.charge {
-            Charge::Fixed { recurrence, goods, .. } => (ChargeKind::Fixed, Some(*recurrence), *goods, None),
-            Charge::Usage(usage) => (ChargeKind::Usage, None, false, Some(usage)),
+            LineItemPrice::Fixed { recurrence, goods, .. } => (ChargeKind::Fixed, Some(*recurrence), *goods, None),
+            LineItemPrice::Usage(usage) => (ChargeKind::Usage, None, false, Some(usage)),
         };
         /// Identifier, unique in the pricing.
         line_item_id: NamedRef = &item.id,

@@ -27,7 +27,7 @@ use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Pla
 
 use super::event_cache::PeriodKey;
 use super::read::{EventReferences, EventView};
-use super::recall::{ReadContracts, Recalled, Shortcuts, learn, recall, no_draft_error};
+use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};

@@ -5,7 +5,9 @@ use thiserror::Error;
 
 use super::schedule::{BillingCycle, BillingSchedule};
 use crate::calendar::Period;
-use crate::catalog::{Aggregation, Charge, FixedPrice, LineItem, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct};
+use crate::catalog::{
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct,
+};
 use crate::codes::UnitCode;
 use crate::money::{Currency, Percentage, Price};
 use crate::party::legal::BuyerReference;
@@ -631,13 +633,13 @@ pub(super) fn select(
 /// Copies the current line item of the pricing.
 pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result<SelectedLineItem, UnknownUsageProduct> {
     let charge = match &item.charge {
-        Charge::Fixed { price, recurrence, goods } => SelectedCharge::Fixed {
+        LineItemPrice::Fixed { price, recurrence, goods } => SelectedCharge::Fixed {
             price: price.clone(),
             recurrence: *recurrence,
             quantities: Quantities::default(),
             goods: *goods,
         },
-        Charge::Usage(charge) => {
+        LineItemPrice::Usage(charge) => {
             let product = usage_products
                 .iter()
                 .find(|product| product.usage_product_ref == charge.usage_product_ref)

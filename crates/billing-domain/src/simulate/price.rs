@@ -3,7 +3,7 @@
 use super::value::Given;
 use crate::calendar::Timestamp;
 use crate::catalog::{
-    Aggregation, Charge, FixedPrice, LineItem, PriceModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
     UsagePrice, UsageProduct, UsageProductProfile,
 };
 use crate::codes::UnitCode;
@@ -189,12 +189,12 @@ impl Prices {
         Ok(PriceModel::Metered(metered))
     }
 
-    fn charge(&self, kind: Kind, id: &LineItemId) -> Result<(Charge, Option<UsageProduct>), Refusal> {
+    fn charge(&self, kind: Kind, id: &LineItemId) -> Result<(LineItemPrice, Option<UsageProduct>), Refusal> {
         let model = self.model()?;
         if kind == Kind::Fixed {
             let price = FixedPrice::of(model)
                 .ok_or_else(|| Refusal::field(&["price"], "out_of_range", "must not be PERCENTAGE of a fixed line item"))?;
-            return Ok((Charge::Fixed { price, recurrence: self.recurrence, goods: self.goods }, None));
+            return Ok((LineItemPrice::Fixed { price, recurrence: self.recurrence, goods: self.goods }, None));
         }
         let PriceModel::Metered(price) = model else {
             return Err(Refusal::field(&["price"], "out_of_range", "must not be FLAT of a usage line item"));
@@ -222,7 +222,7 @@ impl Prices {
             minimum_amount: read(&self.minimum, "minimum_amount")?,
             maximum_amount: read(&self.maximum, "maximum_amount")?,
         };
-        Ok((Charge::Usage(charge), Some(usage_product)))
+        Ok((LineItemPrice::Usage(charge), Some(usage_product)))
     }
 }
 

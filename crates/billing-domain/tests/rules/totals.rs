@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use billing_domain::catalog::{Charge, FixedPrice, Pricing, UsagePrice};
+use billing_domain::catalog::{FixedPrice, LineItemPrice, Pricing, UsagePrice};
 use billing_domain::contract::terms::PaymentTime::{self, AfterUse, BeforeUse, DuringUse};
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::money::{Currency, DayShare, Money, Percentage, Price};
@@ -202,7 +202,7 @@ fn any_product() -> impl Strategy<Value = (Prices, Percentage, Percentage)> {
 /// Returns the pricing of a product. Its usage products have its number in their references.
 fn pricing_of(no: usize, (items, base, minimum_fee): &Prices, currency: Currency) -> Pricing {
     let mut fixed = fixtures::fixed("base", "0");
-    if let Charge::Fixed { price, .. } = &mut fixed.charge {
+    if let LineItemPrice::Fixed { price, .. } = &mut fixed.charge {
         *price = FixedPrice::Flat { amount: *base };
     }
     let item = |(i, (price, minimum)): (usize, &(UsagePrice, Option<Price>))| {

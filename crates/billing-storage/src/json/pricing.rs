@@ -1,6 +1,6 @@
 //! Line items and prices.
 
-use billing_domain::catalog::{Charge, FixedPrice, LineItem, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
+use billing_domain::catalog::{FixedPrice, LineItem, LineItemPrice, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
 use billing_domain::money::{Percentage, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, UsageProductRef};
@@ -28,14 +28,14 @@ struct LineItemMirror {
     id: LineItemId,
     #[serde(with = "text_value")]
     name: OneLine,
-    #[serde(with = "ChargeMirror")]
-    charge: Charge,
+    #[serde(with = "LineItemPriceMirror")]
+    charge: LineItemPrice,
 }
 list_of!(line_items: LineItem = "LineItemMirror");
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Charge", rename_all = "SCREAMING_SNAKE_CASE")]
-enum ChargeMirror {
+#[serde(remote = "LineItemPrice", rename_all = "SCREAMING_SNAKE_CASE")]
+enum LineItemPriceMirror {
     Fixed {
         #[serde(flatten, with = "fixed_price")]
         price: FixedPrice,

@@ -1,7 +1,7 @@
 //! Entities, customers, usage products and pricings.
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::{Aggregation, Charge, FixedPrice, LineItem, Pricing, UsageProduct};
+use billing_domain::catalog::{Aggregation, FixedPrice, LineItem, LineItemPrice, Pricing, UsageProduct};
 use billing_domain::party::legal::EInvoiceProfile;
 use billing_domain::party::{
     BankTransferDetails, CryptoDetails, Customer, Entity, NetTerms, OnlinePaymentDetails, PaymentDetails,
@@ -172,8 +172,8 @@ pub fn every_price_model_comes_back_with_its_own_digits(store: &dyn Store) {
 
 fn shown_amount(item: &LineItem) -> Option<String> {
     match &item.charge {
-        Charge::Fixed { price: FixedPrice::Flat { amount }, .. } => Some(amount.as_decimal().to_string()),
-        Charge::Fixed { price: FixedPrice::Metered(_), .. } | Charge::Usage(_) => None,
+        LineItemPrice::Fixed { price: FixedPrice::Flat { amount }, .. } => Some(amount.as_decimal().to_string()),
+        LineItemPrice::Fixed { price: FixedPrice::Metered(_), .. } | LineItemPrice::Usage(_) => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Pricings, line items and price models.
 
-use billing_domain::catalog::{Charge, FixedPrice, LineItem, Pricing, Recurrence};
+use billing_domain::catalog::{FixedPrice, LineItem, LineItemPrice, Pricing, Recurrence};
 use billing_testkit::fixtures;
 use insta::assert_snapshot;
 use serde_json::Value;
@@ -72,7 +72,7 @@ fn a_fixed_line_item_recurs_unless_told_otherwise() {
         let body =
             of_item(&format!(r#"{{"line_item_id":"base","kind":"FIXED","price":{{"model":"FLAT","amount":"20.00"}}{more}}}"#));
         let price = FixedPrice::Flat { amount: fixtures::price("20.00") };
-        assert_eq!(item(&body).charge, Charge::Fixed { price, recurrence, goods }, "{more}");
+        assert_eq!(item(&body).charge, LineItemPrice::Fixed { price, recurrence, goods }, "{more}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Section 6.
 
-use billing_domain::catalog::{Aggregation, Charge, LineItem};
+use billing_domain::catalog::{Aggregation, LineItem, LineItemPrice};
 use billing_domain::codes::UnitCode;
 use billing_domain::contract::terms::{MeteredCharge, PaymentTime};
 use billing_domain::money::{DayShare, Money};
@@ -16,8 +16,10 @@ use crate::documented_examples::page::Page;
 
 fn metered(item: &LineItem, aggregation: Aggregation) -> MeteredCharge {
     match &item.charge {
-        Charge::Usage(charge) => MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation },
-        Charge::Fixed { .. } => panic!("expected a usage line item"),
+        LineItemPrice::Usage(charge) => {
+            MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation }
+        }
+        LineItemPrice::Fixed { .. } => panic!("expected a usage line item"),
     }
 }
 

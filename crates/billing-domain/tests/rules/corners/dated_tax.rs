@@ -1,6 +1,6 @@
 //! Tests of dated default tax treatments (billing rules 7).
 
-use billing_domain::catalog::Charge;
+use billing_domain::catalog::LineItemPrice;
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::tax::{TaxBasis, TaxCategory};
@@ -117,7 +117,7 @@ fn a_waiting_child_takes_the_default_of_its_issue() {
 fn a_child_bills_what_was_credited_at_the_tax_of_the_credit() {
     let rows = [(Some("100"), "1", "0"), (None, "0.1", "0")];
     let mut calls = volume("calls", &rows);
-    if let Charge::Usage(charge) = &mut calls.charge {
+    if let LineItemPrice::Usage(charge) = &mut calls.charge {
         charge.prepaid_quantity = Some(quantity("100"));
     }
     let mut book = Setup::new()

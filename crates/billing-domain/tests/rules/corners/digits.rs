@@ -129,7 +129,7 @@ fn usage_above_the_limit_is_refused_and_what_lowers_it_is_not() {
 fn a_maximum_counts_usage_that_no_line_could_hold() {
     for aggregation in [Aggregation::Sum, Aggregation::Max, Aggregation::Latest, Aggregation::Count] {
         let mut capped = fixtures::per_unit("calls", "999999999.999999999999");
-        if let billing_domain::catalog::Charge::Usage(charge) = &mut capped.charge {
+        if let billing_domain::catalog::LineItemPrice::Usage(charge) = &mut capped.charge {
             charge.maximum_amount = Some(price("100"));
         }
         let story = Simulation::new()

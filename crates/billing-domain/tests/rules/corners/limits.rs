@@ -1,6 +1,6 @@
 //! Tests of the amount limits of one line and of one service period (billing rules 6).
 
-use billing_domain::catalog::{Charge, UsagePrice};
+use billing_domain::catalog::{LineItemPrice, UsagePrice};
 use billing_domain::contract::amendment::EffectiveFrom;
 use billing_domain::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::party::NetTerms;
@@ -100,7 +100,7 @@ fn an_edit_that_puts_a_period_above_the_limit_is_refused() {
 fn a_prepaid_quantity_above_the_limit_is_refused_with_its_terms() {
     let create = |prepaid: &str| {
         let mut calls = per_unit("calls", "1");
-        if let Charge::Usage(charge) = &mut calls.charge {
+        if let LineItemPrice::Usage(charge) = &mut calls.charge {
             charge.prepaid_quantity = Some(quantity(prepaid));
         }
         let setup =

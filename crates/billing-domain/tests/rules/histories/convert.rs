@@ -2,8 +2,8 @@
 
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{
-    Charge, FixedPrice, LineItem, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
-    UsagePrice, UsageProduct, UsageProductProfile,
+    FixedPrice, LineItem, LineItemPrice, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Tier, Tiers,
+    UsageCharge, UsagePrice, UsageProduct, UsageProductProfile,
 };
 use billing_domain::codes::{CountryCode, UnitCode};
 use billing_domain::contract::Contract;
@@ -202,9 +202,9 @@ pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
 fn line_item(item: &ItemSpec) -> LineItem {
     let charge = match &item.charge {
         ChargeSpec::Fixed { price, once } => {
-            Charge::Fixed { price: fixed_price(price), recurrence: recurrence(*once), goods: false }
+            LineItemPrice::Fixed { price: fixed_price(price), recurrence: recurrence(*once), goods: false }
         }
-        ChargeSpec::Usage(usage) => Charge::Usage(usage_charge(usage)),
+        ChargeSpec::Usage(usage) => LineItemPrice::Usage(usage_charge(usage)),
     };
     LineItem { id: item_id(item.id), name: line(item.id), charge }
 }
