@@ -85,7 +85,7 @@ pub(crate) fn read(
 
 /// The documents of an account that a transaction issues or voids.
 struct DocumentTransitions {
-    moment: DecisionContext,
+    context: DecisionContext,
     parties: AccountParties,
     applies_balance: bool,
     issued: Vec<Issuance>,
@@ -105,7 +105,7 @@ pub(crate) fn settle_accounts<'b>(
             let document = book.document(*document_ref).ok_or_else(|| corrupt("a book", document_ref, "isn't in it"))?;
             let zone = book.entity(&document.head.entity_ref)?.profile.time_zone;
             let of_account = touched.entry(AccountKey::of(document)).or_insert_with(|| DocumentTransitions {
-                moment: DecisionContext { at: cx.now, zone, by: cx.by },
+                context: DecisionContext { at: cx.now, zone, by: cx.by },
                 parties: AccountParties { customer_ref: book.customer.customer_ref.clone(), zone },
                 applies_balance: book.customer.profile.apply_balance,
                 issued: Vec::new(),
@@ -155,9 +155,9 @@ fn settle_account(
     for voided in touched.voided {
         let payments = cx.tx.account_payments(organization, &key, PaymentsOf::Document(voided))?;
         account.add(AccountRows { payments, ..AccountRows::default() });
-        account.void(voided, &touched.moment, ids)?;
+        account.void(voided, &touched.context, ids)?;
     }
-    account.issue(touched.issued, &touched.moment, ids)?;
+    account.issue(touched.issued, &touched.context, ids)?;
     Ok(account)
 }
 

@@ -228,10 +228,10 @@ pub(crate) fn load_legal_data(
 
 /// Returns the slots of the documents that may carry a period's usage, as far as adding usage to drafts needs them.
 pub(crate) fn slots_of_usage(period: ProductPeriod<'_>) -> Vec<BillingSlot> {
-    let place = part_for_usage(period).place();
-    let mut slots = vec![place];
-    if place.slot == SlotKind::UsageDebit {
-        slots.push(BillingSlot { slot: SlotKind::Period, ..place });
+    let slot = part_for_usage(period).slot();
+    let mut slots = vec![slot];
+    if slot.kind == SlotKind::UsageDebit {
+        slots.push(BillingSlot { kind: SlotKind::Period, ..slot });
     }
     slots
 }

@@ -203,8 +203,8 @@ fn record_failure(cx: &mut Cx<'_>, contract_ref: ContractRef, problem: BillingPr
     let Some(key) = cx.tx.contract_key(cx.organization, contract_ref)? else { return Ok(()) };
     let mut books = book_repository::lock_headers(cx.tx, cx.organization, &[key])?;
     let Some(mut book) = books.pop() else { return Ok(()) };
-    let (failure, is_notified) = notify::billing_failure(&problem, book.failure(), cx.now);
-    if book.failure() != Some(&failure) {
+    let (failure, is_notified) = notify::billing_failure(&problem, book.notifications.failure.as_ref(), cx.now);
+    if book.notifications.failure.as_ref() != Some(&failure) {
         cx.tx.put_billing_failure(key, Some(&failure))?;
     }
     if !is_notified {
@@ -217,10 +217,10 @@ fn record_failure(cx: &mut Cx<'_>, contract_ref: ContractRef, problem: BillingPr
 
 /// Ends the failure to bill a contract, if there is one. Returns the fact that it is billed again, which the caller records.
 pub(crate) fn end_failure(cx: &mut Cx<'_>, book: &mut ContractBook) -> UseCaseResult<Option<Fact>> {
-    if book.failure().is_none() {
+    if book.notifications.failure.is_none() {
         return Ok(None);
     }
-    book.end_failure();
+    book.notifications.failure = None;
     let key = book.contract.key(cx.organization);
     cx.tx.put_billing_failure(key, None)?;
     cx.tx.count_contract_notification(key)?;

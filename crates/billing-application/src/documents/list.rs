@@ -249,7 +249,7 @@ fn rows(
             Lifecycle::Draft | Lifecycle::Discarded(_) => unissued_content(tx, organization, &mut books, &document, now)?,
         };
         let (issue_date, due_date) = (document.lifecycle.issued().map(|issued| issued.issue_date), document.due_date());
-        let (state, settlement, standing) = (document.state()?, document.settlement, document.lifecycle.status());
+        let (state, settlement, status) = (document.state()?, document.settlement, document.lifecycle.status());
         let DocumentHead { number: document_number, kind, purpose, entity_ref, period, .. } = document.head;
         rows.push(DocumentRow {
             document_ref,
@@ -271,7 +271,7 @@ fn rows(
             total: draft_content.content.total,
             paid: settlement.paid,
             credits: settlement.credits,
-            owed: settlement.owed(kind, standing, draft_content.content.total)?,
+            owed: settlement.owed(kind, status, draft_content.content.total)?,
             po_number: draft_content.po_number,
             parent,
         });

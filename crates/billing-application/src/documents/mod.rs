@@ -509,7 +509,7 @@ pub(crate) fn show_all(
             Some(content) => {
                 let opened = is_opened.then(|| relatives.opened(&document.head, document.updated_at)).transpose()?;
                 let state = DocumentState::Draft;
-                said_view(book, document.head, (LifecycleStatus::Draft, state), document.settlement, opened, content)
+                unissued_view(book, document.head, (LifecycleStatus::Draft, state), document.settlement, opened, content)
             }
             None => {
                 let document_ref = document.head.document_ref;
@@ -537,14 +537,14 @@ fn show_document(
         Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued) | Lifecycle::Void(issued) => issued,
         Lifecycle::Draft => {
             let content = book.draft_content(head.document_ref)?;
-            return said_view(book, head, stands, settlement, opened, content);
+            return unissued_view(book, head, stands, settlement, opened, content);
         }
         Lifecycle::Discarded(content) => {
             let content = match content {
                 Some(content) => *content,
                 None => forgotten(book, &head)?,
             };
-            return said_view(book, head, stands, settlement, opened, content);
+            return unissued_view(book, head, stands, settlement, opened, content);
         }
     };
     let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
@@ -553,7 +553,7 @@ fn show_document(
         relatives.write_offs.iter().filter(|write_off| write_off.document_ref == head.document_ref).cloned().collect();
     let IssuedDocument { format, issue_date, due_date, parties, po_number, note, content, paper, at_issue, .. } = *issued;
     let draft_content = DraftContent { parties, po_number, note, content, paper };
-    let view = said_view(book, head, stands, settlement, opened, draft_content)?;
+    let view = unissued_view(book, head, stands, settlement, opened, draft_content)?;
     let overdue = view.owed.amount_due.is_some_and(|due| due.minor() > 0) && today > due_date;
     let dates = IssueDates { issue_date, due_date: view.owed.amount_due.map(|_| due_date), overdue };
     Ok(DocumentView { format, issued: Some(dates), applications, write_offs, at_issue, ..view })
@@ -595,10 +595,10 @@ fn unissued_format(draft_content: &DraftContent) -> u8 {
     }
 }
 
-fn said_view(
+fn unissued_view(
     book: &ContractBook,
     head: DocumentHead,
-    (standing, state): (LifecycleStatus, DocumentState),
+    (status, state): (LifecycleStatus, DocumentState),
     settlement: Settlement,
     opened: Option<OpenedFields>,
     draft_content: DraftContent,
@@ -619,7 +619,7 @@ fn said_view(
         is_partial_period: head.is_partial_period,
         format,
         issued: None,
-        owed: settlement.owed(head.kind, standing, draft_content.content.total)?,
+        owed: settlement.owed(head.kind, status, draft_content.content.total)?,
         applications: Vec::new(),
         write_offs: Vec::new(),
         content: draft_content.content,

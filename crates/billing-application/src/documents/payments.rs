@@ -74,12 +74,12 @@ pub fn record_payment(
     overpayment: bool,
 ) -> UseCaseResult<DocumentView> {
     let document = known(cx.tx, cx.organization, document_ref)?;
-    let (mut account, moment) = accounts::lock_account(cx, AccountKey::of(&document))?;
+    let (mut account, context) = accounts::lock_account(cx, AccountKey::of(&document))?;
     let amount = account.amount_of(&facts.amount)?;
     let open_up_to = overpayment.then_some(amount.into());
     let wanted = AccountQuery { documents: vec![document_ref], open_up_to, ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
-    account.record_payment(document_ref, facts, overpayment, &moment, &mut cx.ids())?;
+    account.record_payment(document_ref, facts, overpayment, &context, &mut cx.ids())?;
     save(cx, account, document_ref, AccountAction::Recorded)
 }
 
@@ -98,7 +98,7 @@ pub fn reverse_payment(
 ) -> UseCaseResult<DocumentView> {
     let found = cx.tx.payment(cx.organization, payment_ref)?;
     let (key, payment) = found.ok_or(UseCaseError::Unknown(ResourceKind::Payment))?;
-    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let (mut account, context) = accounts::lock_account(cx, key)?;
     let (source, open_up_to) = match payment.kind {
         PaymentKind::Payment => (ApplicationSource::Payment(payment_ref), None),
         PaymentKind::Refund(source) => (source, Some(payment.amount.into())),
@@ -111,7 +111,7 @@ pub fn reverse_payment(
         ..AccountQuery::default()
     };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
-    account.reverse(payment_ref, date, reason.cloned(), &moment, &mut cx.ids())?;
+    account.reverse(payment_ref, date, reason.cloned(), &context, &mut cx.ids())?;
     save(cx, account, payment.document_ref, AccountAction::Reversed(payment))
 }
 
@@ -124,10 +124,10 @@ pub fn reverse_payment(
 /// - [`UseCaseError::Invalid`] for an amount above the unapplied amount, or an invalid date.
 pub fn refund(cx: &mut Cx<'_>, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
     let (key, source, document_ref) = source_of(cx.tx, cx.organization, source)?;
-    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let (mut account, context) = accounts::lock_account(cx, key)?;
     let wanted = AccountQuery { sources: vec![source], ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
-    account.refund(source, facts, &moment, &mut cx.ids())?;
+    account.refund(source, facts, &context, &mut cx.ids())?;
     save(cx, account, document_ref, AccountAction::Recorded)
 }
 
@@ -148,10 +148,10 @@ pub fn apply(cx: &mut Cx<'_>, source: SourceRef, document_ref: DocumentRef, amou
         let detail = "must be a document of the same customer, entity and currency";
         return Err(Refusal::field(&["document_ref"], "another_account", detail).into());
     }
-    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let (mut account, context) = accounts::lock_account(cx, key)?;
     let wanted = AccountQuery { documents: vec![document_ref], sources: vec![source], ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
-    account.apply(source, document_ref, amount, &moment, &mut cx.ids())?;
+    account.apply(source, document_ref, amount, &context, &mut cx.ids())?;
     save(cx, account, document_ref, AccountAction::Applied)
 }
 
@@ -162,13 +162,13 @@ pub fn apply(cx: &mut Cx<'_>, source: SourceRef, document_ref: DocumentRef, amou
 pub fn unapply(cx: &mut Cx<'_>, application_ref: ApplicationRef) -> UseCaseResult<DocumentView> {
     let found = cx.tx.application(cx.organization, application_ref)?;
     let (key, application) = found.ok_or(UseCaseError::Unknown(ResourceKind::Application))?;
-    let (mut account, moment) = accounts::lock_account(cx, key)?;
+    let (mut account, context) = accounts::lock_account(cx, key)?;
     let wanted = AccountQuery { application: Some(application_ref), ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
     if account.applications().next().is_none() {
         return Err(UseCaseError::Unknown(ResourceKind::Application));
     }
-    account.unapply(application_ref, &moment, &mut cx.ids())?;
+    account.unapply(application_ref, &context, &mut cx.ids())?;
     save(cx, account, application.to, AccountAction::Unapplied(application))
 }
 
@@ -185,15 +185,15 @@ pub fn write_off(
     undo: bool,
 ) -> UseCaseResult<DocumentView> {
     let document = known(cx.tx, cx.organization, document_ref)?;
-    let (mut account, moment) = accounts::lock_account(cx, AccountKey::of(&document))?;
+    let (mut account, context) = accounts::lock_account(cx, AccountKey::of(&document))?;
     let before = Box::new(shown_now(cx, document.head.customer_id, document_ref)?);
     let wanted = AccountQuery { documents: vec![document_ref], unapplied: undo, ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
     let action = if undo {
-        account.reverse_write_off(document_ref, reason.cloned(), &moment, &mut cx.ids())?;
+        account.reverse_write_off(document_ref, reason.cloned(), &context, &mut cx.ids())?;
         AuditAction::UndoWriteOff
     } else {
-        account.write_off(document_ref, reason.cloned(), &moment, &mut cx.ids())?;
+        account.write_off(document_ref, reason.cloned(), &context, &mut cx.ids())?;
         AuditAction::WriteOff
     };
     save(cx, account, document_ref, AccountAction::WrittenOff(action, before))

@@ -334,7 +334,7 @@ impl ChangeBatch<'_> {
         (moved, service_date): (Option<&TargetPeriod>, Date),
     ) -> UseCaseResult<Option<Placement>> {
         let (organization, now, old_key) = (cx.organization, cx.now, present.usage_key());
-        let standing = present.placement.document_ref;
+        let listed_on = present.placement.document_ref;
         let may_count = !books.changed.contains(&old_key);
         let kept = book.usage().get(&old_key);
         if !book.total_suffices(&old_key, &kept) && !may_count {
@@ -359,7 +359,7 @@ impl ChangeBatch<'_> {
                 check_validations(validations, period.terms)?;
             }
             let document_ref = book
-                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, change, after, standing, now, ids))?;
+                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, change, after, listed_on, now, ids))?;
             return Ok(Some(Placement { document_ref, ..present.placement }));
         };
         let counted = after.ok_or(UseCaseError::InvariantViolation("an event that moves and is deleted"))?;
@@ -375,14 +375,14 @@ impl ChangeBatch<'_> {
                 book_repository::usage_total(cx.tx, organization, other, &moved.key)?;
                 let before_other = books.before(other)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, change, None, standing, now, ids)?;
+                    post::post_usage_change(book, &old_key, change, None, listed_on, now, ids)?;
                     other.decide_or_restore(before_other, |other| post::post_usage(other, no, product, &[counted], now, ids))
                 })?
             }
             None => {
                 book_repository::usage_total(cx.tx, organization, book, &moved.key)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, change, None, standing, now, ids)?;
+                    post::post_usage_change(book, &old_key, change, None, listed_on, now, ids)?;
                     post::post_usage(book, no, product, &[counted], now, ids)
                 })?
             }
@@ -422,11 +422,11 @@ impl WorkingBooks {
         organization: OrganizationId,
         seen: impl Iterator<Item = &'s ChangeCandidate>,
     ) -> UseCaseResult<()> {
-        let mut standing: BTreeMap<ContractRef, BTreeSet<DocumentRef>> = BTreeMap::new();
+        let mut listed_on: BTreeMap<ContractRef, BTreeSet<DocumentRef>> = BTreeMap::new();
         for ChangeCandidate { event: UsageEvent { placement, .. }, .. } in seen {
-            standing.entry(placement.contract_ref).or_default().insert(placement.document_ref);
+            listed_on.entry(placement.contract_ref).or_default().insert(placement.document_ref);
         }
-        let mut of_book = |contract_ref: &ContractRef| standing.remove(contract_ref).unwrap_or_default();
+        let mut of_book = |contract_ref: &ContractRef| listed_on.remove(contract_ref).unwrap_or_default();
         let wanted = self.now.keys().map(&mut of_book).collect();
         book_repository::load_documents_of_all(tx, organization, self.now.values_mut().collect(), wanted)
     }

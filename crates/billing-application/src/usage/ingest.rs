@@ -146,12 +146,12 @@ impl<'a> IngestBatch<'a> {
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
-    pub(super) fn ingest(&self, cx: &mut Cx<'_>, lane: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
+    pub(super) fn ingest(&self, cx: &mut Cx<'_>, path: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let (names, recalled) = recall(cx, self.shortcuts, &Vec::from_iter(self.new_events()))?;
         let outcomes = self.events.iter().map(|_| None).collect();
         let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
         let resolved = self.fresh(cx, &names, &mut progress)?;
-        let (mut books, matched, refused) = match lane {
+        let (mut books, matched, refused) = match path {
             // The statement that finds the contracts also locks them.
             IngestPath::DraftsOnly => {
                 let ((contracts, matched, refused), read) = self.match_events(cx, &resolved, recalled.lock(), &recalled)?;
@@ -194,7 +194,7 @@ impl<'a> IngestBatch<'a> {
             }
             book_repository::write_all(cx, decided)?;
         }
-        self.store(cx, lane, &books, progress)
+        self.store(cx, path, &books, progress)
     }
 
     /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
@@ -419,7 +419,7 @@ impl<'a> IngestBatch<'a> {
     fn store(
         &self,
         cx: &mut Cx<'_>,
-        lane: IngestPath,
+        path: IngestPath,
         books: &BooksByRef,
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
@@ -428,7 +428,7 @@ impl<'a> IngestBatch<'a> {
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> =
             placed.iter().map(|(matched, document_ref)| self.event(now, matched, *document_ref)).collect();
-        match lane {
+        match path {
             // The last safeguard against usage on an issued document, should a change of a document not renew its stamp.
             IngestPath::DraftsOnly => {
                 if !cx.tx.insert_events_on_drafts(organization, &events)? {

@@ -33,7 +33,7 @@ pub struct BillingSlot {
     /// The first day of the document's own period.
     pub period_start: NaiveDate,
     /// The kind within that period.
-    pub slot: SlotKind,
+    pub kind: SlotKind,
 }
 
 /// The part of a regular document that bills one product.
@@ -42,7 +42,7 @@ pub struct ProductPart<'c> {
     /// The document's own period.
     pub own: ProductPeriod<'c>,
     /// The kind within that period.
-    pub slot: SlotKind,
+    pub kind: SlotKind,
     /// The period whose fixed items and prepaid usage it bills.
     pub fixed: Option<ProductPeriod<'c>>,
     /// The period whose usage and minimum fee it bills.
@@ -51,7 +51,7 @@ pub struct ProductPart<'c> {
 
 impl SlotKind {
     /// Returns the kind of the documents in the slot.
-    pub const fn kind(self) -> DocumentKind {
+    pub const fn document_kind(self) -> DocumentKind {
         match self {
             Self::Period | Self::Closing => DocumentKind::Invoice,
             Self::UsageDebit => DocumentKind::Debit,
@@ -61,14 +61,14 @@ impl SlotKind {
 
 impl ProductPart<'_> {
     /// Returns the slot of the part's document.
-    pub const fn place(&self) -> BillingSlot {
-        BillingSlot { product_no: self.own.product_no, period_start: self.own.start(), slot: self.slot }
+    pub const fn slot(&self) -> BillingSlot {
+        BillingSlot { product_no: self.own.product_no, period_start: self.own.start(), kind: self.kind }
     }
 
     /// Returns the first day on which the document may be issued: its natural day, or the terms' issue day if that is later.
     pub fn issue_day(&self) -> NaiveDate {
         let span = self.own.days();
-        let natural = match (self.slot, self.own.terms.payment_time) {
+        let natural = match (self.kind, self.own.terms.payment_time) {
             (SlotKind::Period, PaymentTime::BeforeUse | PaymentTime::DuringUse) => span.start(),
             (SlotKind::Period, PaymentTime::AfterUse) | (SlotKind::UsageDebit | SlotKind::Closing, _) => span.end(),
         };
@@ -112,27 +112,27 @@ pub fn part_for(period: ProductPeriod<'_>, with: BillWith) -> ProductPart<'_> {
 pub fn parts_of_period<'c>(own: ProductPeriod<'c>) -> Vec<ProductPart<'c>> {
     let mut parts = vec![part(own, SlotKind::Period)];
     let of_usage = part_for_usage(own);
-    if of_usage.own == own && of_usage.slot != SlotKind::Period {
+    if of_usage.own == own && of_usage.kind != SlotKind::Period {
         parts.push(of_usage);
     }
     parts
 }
 
 /// Returns the part of a product in a slot of a period.
-fn part(own: ProductPeriod<'_>, slot: SlotKind) -> ProductPart<'_> {
-    let (fixed, usage) = match (slot, own.terms.payment_time) {
+fn part(own: ProductPeriod<'_>, kind: SlotKind) -> ProductPart<'_> {
+    let (fixed, usage) = match (kind, own.terms.payment_time) {
         (SlotKind::Period, PaymentTime::AfterUse) => (Some(own), Some(own)),
         (SlotKind::Period, PaymentTime::DuringUse) => (Some(own), carried_over(own)),
         (SlotKind::Period, PaymentTime::BeforeUse) => (Some(own), None),
         (SlotKind::UsageDebit | SlotKind::Closing, _) => (None, Some(own)),
     };
-    ProductPart { own, slot, fixed, usage }
+    ProductPart { own, kind, fixed, usage }
 }
 
 /// Returns the part in a slot, if the plan has this slot.
-pub fn part_in(product: &ContractProduct, place: BillingSlot) -> Option<ProductPart<'_>> {
-    let own = product.period_from(place.period_start)?;
-    parts_of_period(own).into_iter().find(|part| part.slot == place.slot)
+pub fn part_in(product: &ContractProduct, slot: BillingSlot) -> Option<ProductPart<'_>> {
+    let own = product.period_from(slot.period_start)?;
+    parts_of_period(own).into_iter().find(|part| part.kind == slot.kind)
 }
 
 /// Returns the previous period if its usage is billed on this period's invoice.

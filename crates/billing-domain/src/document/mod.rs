@@ -417,10 +417,10 @@ impl Settlement {
     ///
     /// # Errors
     /// Returns [`MoneyError`] on overflow.
-    pub fn owed(&self, kind: DocumentKind, standing: LifecycleStatus, total: Money) -> Result<OutstandingAmounts, MoneyError> {
+    pub fn owed(&self, kind: DocumentKind, status: LifecycleStatus, total: Money) -> Result<OutstandingAmounts, MoneyError> {
         let zero = Money::zero(total.currency());
         let nothing = OutstandingAmounts { amount_due: None, written_off: zero, unapplied: None };
-        Ok(match (kind, standing) {
+        Ok(match (kind, status) {
             (_, LifecycleStatus::Void | LifecycleStatus::Discarded) | (DocumentKind::Credit, LifecycleStatus::Draft) => nothing,
             (DocumentKind::Credit, LifecycleStatus::Issued | LifecycleStatus::Uncollectible) => {
                 OutstandingAmounts { unapplied: Some(total.checked_sub(self.used)?), ..nothing }

@@ -238,7 +238,7 @@ fn require_few_due(
         return Ok(());
     }
     let corrected = issued.iter().filter_map(|issued| book.document(*issued)).map(|issued| issued.head.period.start());
-    let first = due.iter().map(|(_, place)| place.period_start).chain(corrected).min();
+    let first = due.iter().map(|(_, slot)| slot.period_start).chain(corrected).min();
     let since = first.map_or_else(String::new, |first| format!(", since the period from {first}"));
     let remedy = match backdated {
         BackdatingPolicy::Refused => format!("to confirm, set allow_backdated to true, which allows {MAX_DUE_BACKDATED}"),
@@ -445,7 +445,7 @@ fn reconcile_drafts(
         let period = contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         let part = period.filter(|period| book.billing_document(period, charge.bill_with).is_none());
         if let Some(part) = part.map(|period| part_for(period, charge.bill_with)) {
-            book.document_in(part.place(), now, id_generator)?;
+            book.document_in(part.slot(), now, id_generator)?;
         }
     }
     for (draft, content) in drafts {
@@ -466,10 +466,10 @@ fn reconcile_drafts(
 
 /// Returns a draft's head with the products that still bill in its slot, on the same days and with the same payment time.
 fn remaining(contract: &Contract, head: &DocumentHead) -> DocumentHead {
-    let Purpose::Regular(slot) = head.purpose else { return head.clone() };
+    let Purpose::Regular(kind) = head.purpose else { return head.clone() };
     let stays = |no: &ProductNo| {
-        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-        let part = part_in(contract.product(*no)?, place)?;
+        let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind };
+        let part = part_in(contract.product(*no)?, slot)?;
         let terms = part.own.terms;
         (terms.entity_ref == head.entity_ref && terms.pricing.currency == head.currency).then_some(part)
     };
@@ -501,11 +501,11 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
         let is_free = !book.is_billed(&now, BillWith::Usage)
             && carrier.own.terms.entity_ref == was.head.entity_ref
             && carrier.own.terms.pricing.currency == was.head.currency
-            && carrier.slot.kind() == was.head.kind
-            && book.document_in_slot(carrier.place()).is_none();
+            && carrier.kind.document_kind() == was.head.kind
+            && book.document_in_slot(carrier.slot()).is_none();
         if is_free && (is_stood_on || is_charged()) {
             let head = DocumentHead {
-                purpose: Purpose::Regular(carrier.slot),
+                purpose: Purpose::Regular(carrier.kind),
                 period: carrier.own.days(),
                 is_partial_period: carrier.own.period.is_partial(),
                 parts: vec![no],
@@ -519,10 +519,10 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
 
 /// Returns the products and service periods whose usage a draft billed.
 fn usage_of(contract: &Contract, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
-    let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
+    let Purpose::Regular(kind) = head.purpose else { return Vec::new() };
     let usage = |no: &ProductNo| {
-        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-        let part = part_in(contract.product(*no)?, place)?;
+        let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind };
+        let part = part_in(contract.product(*no)?, slot)?;
         Some((*no, part.usage?.start()))
     };
     head.parts.iter().filter_map(usage).collect()
@@ -542,7 +542,7 @@ fn carrier_of(
             book.adjustment(parent, DocumentKind::Debit, (period.product_no, period.days()), now, id_generator)
         }
         Some(carrier) => Ok(carrier.head.document_ref),
-        None => book.document_in(part_for_usage(*period).place(), now, id_generator),
+        None => book.document_in(part_for_usage(*period).slot(), now, id_generator),
     }
 }
 

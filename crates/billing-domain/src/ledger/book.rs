@@ -10,7 +10,7 @@ mod rows;
 pub(super) use calculations::ExplainedContent;
 pub use calculations::UnnumberedMention;
 pub use legal_particulars::CurrencyPair;
-pub use rows::{BillingFailure, BookRows, ContractHeader};
+pub use rows::{BillingFailure, BookRows, ContractHeader, ContractNotifications};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,9 +89,8 @@ pub struct ContractBook {
     entries: Vec<Entry>,
     /// The number of entries that are already checked.
     checked: usize,
-    /// The number of notifications about the contract.
-    notifications: u64,
-    failure: Option<BillingFailure>,
+    /// What notifications about the contract need; no decision on documents reads it.
+    pub notifications: ContractNotifications,
     /// Whether a new version of the contract ends on another day than the loaded version.
     is_end_moved: bool,
 }
@@ -127,16 +126,15 @@ impl ContractBook {
             with_events: BTreeSet::new(),
             entries: Vec::new(),
             checked: 0,
-            notifications: 0,
-            failure: None,
+            notifications: ContractNotifications::default(),
             is_end_moved: false,
         }
     }
 
     /// Creates the book of a stored contract, before its rows are loaded.
     pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
-        let ContractHeader { contract, customer, next_due_at, notifications, failure } = agreement;
-        Self { next_due: Some(next_due_at), notifications, failure, ..Self::new(contract, customer, entities) }
+        let ContractHeader { contract, customer, next_due_at, notifications } = agreement;
+        Self { next_due: Some(next_due_at), notifications, ..Self::new(contract, customer, entities) }
     }
 
     /// Adds the loaded rows.
@@ -190,27 +188,6 @@ impl ContractBook {
         let mut order = std::mem::take(&mut self.order);
         order.sort_by_key(number);
         self.order = order;
-    }
-
-    /// Returns the number of notifications about the contract.
-    pub const fn notifications(&self) -> u64 {
-        self.notifications
-    }
-
-    /// Counts a notification about the contract that no entry causes, and returns its sequence.
-    pub const fn count_notification(&mut self) -> u64 {
-        self.notifications += 1;
-        self.notifications
-    }
-
-    /// Returns the failure of the billing run that is not over yet.
-    pub const fn failure(&self) -> Option<&BillingFailure> {
-        self.failure.as_ref()
-    }
-
-    /// Ends the failure of the billing run.
-    pub fn end_failure(&mut self) {
-        self.failure = None;
     }
 
     /// Returns whether a new version of the contract ends on another day than the loaded version.
@@ -415,8 +392,8 @@ impl ContractBook {
     }
 
     /// Returns the document in force in a slot.
-    pub fn document_in_slot(&self, place: BillingSlot) -> Option<&BookDocument> {
-        self.places.get(&place).and_then(|document_ref| self.documents.get(document_ref))
+    pub fn document_in_slot(&self, slot: BillingSlot) -> Option<&BookDocument> {
+        self.places.get(&slot).and_then(|document_ref| self.documents.get(document_ref))
     }
 
     /// Returns the document that bills the fixed items or the usage of a service period. It is the issued document that billed
@@ -425,7 +402,7 @@ impl ContractBook {
         let billed_on = self.billed_on.get(&(period.product_no, period.start(), with));
         billed_on
             .and_then(|document_ref| self.documents.get(document_ref))
-            .or_else(|| self.document_in_slot(part_for(*period, with).place()))
+            .or_else(|| self.document_in_slot(part_for(*period, with).slot()))
     }
 
     /// Returns whether an issued document bills the fixed items or the usage of a service period.

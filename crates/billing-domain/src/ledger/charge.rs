@@ -247,7 +247,7 @@ fn reconcile_period(
     let home = book.billing_document(period, charge.bill_with).cloned();
     let is_new = presence == ChargeEffect::Added;
     if home.is_none() && presence != ChargeEffect::Removed {
-        book.document_in(part_for(*period, charge.bill_with).place(), now, id_generator)?;
+        book.document_in(part_for(*period, charge.bill_with).slot(), now, id_generator)?;
     }
     let mut differences = differences_of_period(book, period)?;
     let issued = home.filter(|home| home.status.is_issued());

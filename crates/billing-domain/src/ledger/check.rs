@@ -84,10 +84,10 @@ pub(super) fn require_lawful(book: &mut ContractBook) -> Result<(), Refusal> {
 
 /// Returns the service periods that a regular document bills according to the plan.
 fn billed_periods(book: &ContractBook, head: &DocumentHead) -> Vec<(ProductNo, NaiveDate)> {
-    let Purpose::Regular(slot) = head.purpose else { return Vec::new() };
+    let Purpose::Regular(kind) = head.purpose else { return Vec::new() };
     let part_of = |no: &ProductNo| {
-        let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-        part_in(book.contract.product(*no)?, place)
+        let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind };
+        part_in(book.contract.product(*no)?, slot)
     };
     let parts = head.parts.iter().filter_map(part_of);
     parts.flat_map(|part| [part.fixed, part.usage]).flatten().map(|period| (period.product_no, period.start())).collect()
@@ -98,22 +98,22 @@ fn check_places(book: &ContractBook, found: &mut Vec<String>) {
     let mut seen: Vec<BillingSlot> = Vec::new();
     for document in book.documents().filter(|document| !document.status.is_void()) {
         let head = &document.head;
-        let Purpose::Regular(slot) = head.purpose else {
+        let Purpose::Regular(kind) = head.purpose else {
             if head.parent.is_none() {
                 found.push(format!("{}: it has no parent", head.number));
             }
             continue;
         };
         for no in &head.parts {
-            let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-            if seen.contains(&place) {
+            let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind };
+            if seen.contains(&slot) {
                 found.push(format!(
                     "{}: another document in force bills product {} from {}",
-                    head.number, no.0, place.period_start
+                    head.number, no.0, slot.period_start
                 ));
             }
-            seen.push(place);
-            let part = book.contract.product(*no).and_then(|product| part_in(product, place));
+            seen.push(slot);
+            let part = book.contract.product(*no).and_then(|product| part_in(product, slot));
             if document.status == LifecycleStatus::Draft && part.is_none_or(|part| part.own.days() != head.period) {
                 found.push(format!("{}: product {} has no such period", head.number, no.0));
             }

@@ -117,8 +117,8 @@ enum DueDocument {
 /// Returns the due documents in the order of their issue. With `by`, only those that are due by then.
 fn documents_in_order(book: &ContractBook, by: Option<Timestamp>) -> Result<Vec<(Timestamp, DueDocument)>, Refusal> {
     let mut due: Vec<(Timestamp, DueDocument)> = Vec::new();
-    for (due_at, place) in open_places(book, by)? {
-        due.push((due_at, DueDocument::Regular(place)));
+    for (due_at, slot) in open_places(book, by)? {
+        due.push((due_at, DueDocument::Regular(slot)));
     }
     for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
         if matches!(draft.head.purpose, Purpose::Regular(_)) {
@@ -174,7 +174,7 @@ fn issue_once(
     let mut last = None;
     let mut failed: BTreeSet<BillingSlot> = BTreeSet::new();
     for (due_at, document) in documents_in_order(book, Some(now))? {
-        if matches!(document, DueDocument::Regular(place) if failed.contains(&place)) {
+        if matches!(document, DueDocument::Regular(slot) if failed.contains(&slot)) {
             continue;
         }
         if run.outcomes.len() >= most && last != Some(due_at) {
@@ -183,13 +183,13 @@ fn issue_once(
         }
         last = Some(due_at);
         match document {
-            DueDocument::Regular(place) => {
-                let places = shared_places(book, place)?;
-                match where_possible(book, place_may_lack(book, place)?, |book| issue_place(book, place, now, id_generator))? {
+            DueDocument::Regular(slot) => {
+                let places = shared_places(book, slot)?;
+                match where_possible(book, place_may_lack(book, slot)?, |book| issue_place(book, slot, now, id_generator))? {
                     Ok(outcome) => run.outcomes.extend(outcome),
                     Err(refusal) => {
-                        let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
-                        let period = part_of(&book.contract, place)?.own.days();
+                        let document_ref = book.document_in_slot(slot).map(|document| document.head.document_ref);
+                        let period = part_of(&book.contract, slot)?.own.days();
                         run.failed.push(Failure { document_ref, period, refusal });
                         failed.extend(places);
                     }
@@ -270,19 +270,19 @@ fn may_lack(book: &ContractBook, entity_ref: &EntityRef, currency: Currency) -> 
     Ok(is_strict || book.rate_of_exchange(entity_ref, currency)? == Some(None))
 }
 
-fn place_may_lack(book: &ContractBook, place: BillingSlot) -> Result<bool, Refusal> {
-    let terms = part_of(&book.contract, place)?.own.terms;
+fn place_may_lack(book: &ContractBook, slot: BillingSlot) -> Result<bool, Refusal> {
+    let terms = part_of(&book.contract, slot)?.own.terms;
     may_lack(book, &terms.entity_ref, terms.pricing.currency)
 }
 
 /// Returns the slots of the document that occupies a slot or would be opened there.
-fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingSlot>, Refusal> {
-    if let Some(document) = book.document_in_slot(place) {
-        return Ok(document.head.parts.iter().map(|no| BillingSlot { product_no: *no, ..place }).collect());
+fn shared_places(book: &ContractBook, slot: BillingSlot) -> Result<Vec<BillingSlot>, Refusal> {
+    if let Some(document) = book.document_in_slot(slot) {
+        return Ok(document.head.parts.iter().map(|no| BillingSlot { product_no: *no, ..slot }).collect());
     }
-    let part = part_of(&book.contract, place)?;
+    let part = part_of(&book.contract, slot)?;
     let (net_terms, payment) = book.payment_terms(&part)?;
-    Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place).collect())
+    Ok(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::slot).collect())
 }
 
 /// Issues every document that the contract still has to bill and that can be issued, due or not, in the order of
@@ -293,9 +293,9 @@ fn shared_places(book: &ContractBook, place: BillingSlot) -> Result<Vec<BillingS
 pub(super) fn issue_all(book: &mut ContractBook, now: Timestamp, id_generator: &mut impl IdGenerator) -> Result<(), Refusal> {
     for (_, document) in documents_in_order(book, None)? {
         match document {
-            DueDocument::Regular(place) => {
-                let may_lack = place_may_lack(book, place)?;
-                where_possible(book, may_lack, |book| issue_place(book, place, now, id_generator))?.ok();
+            DueDocument::Regular(slot) => {
+                let may_lack = place_may_lack(book, slot)?;
+                where_possible(book, may_lack, |book| issue_place(book, slot, now, id_generator))?.ok();
             }
             DueDocument::Other(document_ref) => issue_open(book, document_ref, now, id_generator)?,
         }
@@ -329,20 +329,20 @@ fn drafts(book: &ContractBook) -> Vec<DocumentRef> {
 /// one.
 fn issue_place(
     book: &mut ContractBook,
-    place: BillingSlot,
+    slot: BillingSlot,
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<Option<IssueOutcome>, Refusal> {
-    let document_ref = match book.document_in_slot(place) {
+    let document_ref = match book.document_in_slot(slot) {
         Some(document) if document.status == LifecycleStatus::Draft => document.head.document_ref,
         Some(_) => return Ok(None),
         None => {
             let contract = Arc::clone(&book.contract);
-            let part = part_of(&contract, place)?;
+            let part = part_of(&contract, slot)?;
             if !has_to_open(book, &contract, &part)? {
                 return Ok(None);
             }
-            book.document_in(place, now, id_generator)?
+            book.document_in(slot, now, id_generator)?
         }
     };
     issue(book, document_ref, now, id_generator).map(Some)
@@ -359,7 +359,7 @@ fn has_to_open(book: &ContractBook, contract: &Contract, part: &ProductPart<'_>)
         }
         let waits = |document: &BookDocument| {
             document.status == LifecycleStatus::Void
-                && document.head.purpose == Purpose::Regular(part.slot)
+                && document.head.purpose == Purpose::Regular(part.kind)
                 && document.head.period.start() == part.own.start()
                 && document.head.parts.contains(&companion.own.product_no)
                 && book.has_events(document.head.document_ref)

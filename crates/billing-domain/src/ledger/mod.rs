@@ -17,7 +17,9 @@ pub mod preview;
 pub mod receivables;
 mod reconcile;
 
-pub use book::{BillingFailure, BookRows, ContractBook, ContractHeader, CurrencyPair, Extent, UnnumberedMention};
+pub use book::{
+    BillingFailure, BookRows, ContractBook, ContractHeader, ContractNotifications, CurrencyPair, Extent, UnnumberedMention,
+};
 pub use entry::Entry;
 
 use uuid::Uuid;

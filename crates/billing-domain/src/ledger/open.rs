@@ -32,9 +32,9 @@ pub(super) struct NewDocument {
 }
 
 /// Returns the part in a slot of a contract, which must exist.
-pub(super) fn part_of(contract: &Contract, place: BillingSlot) -> Result<ProductPart<'_>, Refusal> {
-    let part = part_in(product_of(contract, place.product_no)?, place);
-    part.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", place.product_no.0, place.period_start)))
+pub(super) fn part_of(contract: &Contract, slot: BillingSlot) -> Result<ProductPart<'_>, Refusal> {
+    let part = part_in(product_of(contract, slot.product_no)?, slot);
+    part.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing in {}", slot.product_no.0, slot.period_start)))
 }
 
 impl ContractBook {
@@ -42,16 +42,16 @@ impl ContractBook {
     /// it. A void document that the new one replaces hands over its events.
     pub(super) fn document_in(
         &mut self,
-        place: BillingSlot,
+        slot: BillingSlot,
         now: Timestamp,
         id_generator: &mut impl IdGenerator,
     ) -> Result<DocumentRef, Refusal> {
-        if let Some(there) = self.document_in_slot(place) {
+        if let Some(there) = self.document_in_slot(slot) {
             return Ok(there.head.document_ref);
         }
         self.require_whole()?;
         let contract = Arc::clone(&self.contract);
-        let part = part_of(&contract, place)?;
+        let part = part_of(&contract, slot)?;
         let (net_terms, payment) = self.payment_terms(&part)?;
         let joined = self
             .documents()
@@ -62,15 +62,15 @@ impl ContractBook {
             self.add_part_to_draft(head, &part)?;
             return Ok(document_ref);
         }
-        let parent = match place.slot {
+        let parent = match slot.kind {
             SlotKind::Period | SlotKind::Closing => None,
-            SlotKind::UsageDebit => Some(self.document_in(BillingSlot { slot: SlotKind::Period, ..place }, now, id_generator)?),
+            SlotKind::UsageDebit => Some(self.document_in(BillingSlot { kind: SlotKind::Period, ..slot }, now, id_generator)?),
         };
         let parts = self.parts_to_consolidate(&contract, &part, net_terms, &payment)?;
         let head = self.open(
             NewDocument {
-                kind: place.slot.kind(),
-                purpose: Purpose::Regular(place.slot),
+                kind: slot.kind.document_kind(),
+                purpose: Purpose::Regular(slot.kind),
                 entity_ref: part.own.terms.entity_ref.clone(),
                 currency: part.own.terms.pricing.currency,
                 period: part.own.days(),
@@ -79,7 +79,7 @@ impl ContractBook {
                 net_terms,
                 payment,
                 parent,
-                replaces: self.last_void(place),
+                replaces: self.last_void(slot),
             },
             now,
             id_generator,
@@ -96,7 +96,7 @@ impl ContractBook {
         let start = self.require_document(document_ref)?.head.period.start();
         let parts = contract.products.iter().filter_map(|product| product.period_from(start)).flat_map(parts_of_period);
         for part in parts {
-            if self.document_in_slot(part.place()).is_some() {
+            if self.document_in_slot(part.slot()).is_some() {
                 continue;
             }
             let (net_terms, payment) = self.payment_terms(&part)?;
@@ -165,11 +165,11 @@ impl ContractBook {
     ) -> bool {
         let head = &draft.head;
         let paid_like = head.parts.first().and_then(|no| {
-            let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot: part.slot };
-            Some(part_in(self.contract.product(*no)?, place)?.own.terms.payment_time)
+            let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind: part.kind };
+            Some(part_in(self.contract.product(*no)?, slot)?.own.terms.payment_time)
         });
         draft.status == LifecycleStatus::Draft
-            && head.purpose == Purpose::Regular(part.slot)
+            && head.purpose == Purpose::Regular(part.kind)
             && head.period == part.own.days()
             && head.entity_ref == part.own.terms.entity_ref
             && head.currency == part.own.terms.pricing.currency
@@ -190,7 +190,7 @@ impl ContractBook {
         let span = of.own.days();
         let in_slot = |product: &'c ContractProduct| {
             let own = product.period_from(span.start()).filter(|own| own.days() == span)?;
-            parts_of_period(own).into_iter().find(|part| part.slot == of.slot)
+            parts_of_period(own).into_iter().find(|part| part.kind == of.kind)
         };
         let mut parts = Vec::new();
         for part in contract.products.iter().filter_map(in_slot) {
@@ -200,7 +200,7 @@ impl ContractBook {
                 && a.payment_time == b.payment_time
                 && self.payment_terms(&part)? == (net_terms, payment.clone());
             let is_itself = part.own.product_no == of.own.product_no;
-            if is_itself || (agrees && self.document_in_slot(part.place()).is_none()) {
+            if is_itself || (agrees && self.document_in_slot(part.slot()).is_none()) {
                 parts.push(part);
             }
         }
@@ -208,12 +208,12 @@ impl ContractBook {
     }
 
     /// Returns the void document that a new document in a slot replaces: the last one issued there.
-    fn last_void(&self, place: BillingSlot) -> Option<DocumentRef> {
+    fn last_void(&self, slot: BillingSlot) -> Option<DocumentRef> {
         let was_there = |document: &&BookDocument| {
             document.status == LifecycleStatus::Void
-                && document.head.purpose == Purpose::Regular(place.slot)
-                && document.head.period.start() == place.period_start
-                && document.head.parts.contains(&place.product_no)
+                && document.head.purpose == Purpose::Regular(slot.kind)
+                && document.head.period.start() == slot.period_start
+                && document.head.parts.contains(&slot.product_no)
         };
         self.documents().rfind(was_there).map(|document| document.head.document_ref)
     }
@@ -248,7 +248,7 @@ impl ContractBook {
 /// with `DURING_USE` the invoice that bills the usage (billing rules 3).
 pub(super) fn invoice_of<'c>(period: &ProductPeriod<'c>) -> ProductPart<'c> {
     let carrier = part_for_usage(*period);
-    match carrier.slot {
+    match carrier.kind {
         SlotKind::UsageDebit => part_for_fixed(*period),
         SlotKind::Period | SlotKind::Closing => carrier,
     }
@@ -265,7 +265,7 @@ pub fn is_due_upon_usage(
     period: &ProductPeriod<'_>,
 ) -> Result<bool, Refusal> {
     let part = invoice_of(period);
-    let net_terms = match carrier.or_else(|| book.document_in_slot(part.place())) {
+    let net_terms = match carrier.or_else(|| book.document_in_slot(part.slot())) {
         Some(document) => document.head.net_terms,
         None => book.payment_terms(&part)?.0,
     };

@@ -41,9 +41,9 @@ pub type VersionTimes = BTreeMap<u32, Timestamp>;
 pub fn overdue(book: &ContractBook, versions: &VersionTimes, now: Timestamp) -> Result<Vec<Overdue>, Refusal> {
     let is_late = |since: Timestamp| since.plus_seconds(OVERDUE_SECONDS) <= now;
     let mut overdue = Vec::new();
-    for (unissued, place) in unissued_with_places(book, now)? {
+    for (unissued, slot) in unissued_with_places(book, now)? {
         let is_overdue =
-            is_late(unissued.due_at) && place.map_or(Ok(true), |place| made_due_at(book, place, versions, now).map(is_late))?;
+            is_late(unissued.due_at) && slot.map_or(Ok(true), |slot| made_due_at(book, slot, versions, now).map(is_late))?;
         if is_overdue {
             overdue.push(unissued);
         }
@@ -67,14 +67,14 @@ pub fn overdue(book: &ContractBook, versions: &VersionTimes, now: Timestamp) -> 
 }
 
 /// Returns the time of the version that first made the document of a slot due, whatever later versions changed.
-fn made_due_at(book: &ContractBook, place: BillingSlot, versions: &VersionTimes, now: Timestamp) -> Result<Timestamp, Refusal> {
-    let product = book.product(place.product_no)?;
+fn made_due_at(book: &ContractBook, slot: BillingSlot, versions: &VersionTimes, now: Timestamp) -> Result<Timestamp, Refusal> {
+    let product = book.product(slot.product_no)?;
     let mut changed_by: Vec<u32> = product.segments.iter().map(|segment| segment.version).collect();
     changed_by.sort_unstable();
     changed_by.dedup();
     let mut made_due_by = None;
     for version in changed_by.into_iter().rev() {
-        if made_due_by.is_some() && !is_due_in_version(book, product, place, version, now)? {
+        if made_due_by.is_some() && !is_due_in_version(book, product, slot, version, now)? {
             break;
         }
         made_due_by = Some(version);
@@ -87,14 +87,14 @@ fn made_due_at(book: &ContractBook, place: BillingSlot, versions: &VersionTimes,
 fn is_due_in_version(
     book: &ContractBook,
     product: &ContractProduct,
-    place: BillingSlot,
+    slot: BillingSlot,
     version: u32,
     now: Timestamp,
 ) -> Result<bool, Refusal> {
-    let Some(period) = product.period_from_in(version, place.period_start) else { return Ok(false) };
-    let part = parts_of_period(period).into_iter().find(|part| part.slot == place.slot);
+    let Some(period) = product.period_from_in(version, slot.period_start) else { return Ok(false) };
+    let part = parts_of_period(period).into_iter().find(|part| part.kind == slot.kind);
     let Some(part) = part.filter(|part| book.due_at(part).is_ok_and(|due_at| due_at <= now)) else { return Ok(false) };
-    if book.document_in_slot(place).is_some() {
+    if book.document_in_slot(slot).is_some() {
         return Ok(true);
     }
     for period in [part.fixed, part.usage].into_iter().flatten() {
@@ -117,9 +117,9 @@ pub fn unissued(book: &ContractBook, now: Timestamp) -> Result<Vec<Overdue>, Ref
 /// Returns the unissued documents, each with one of its slots if it is a regular document.
 fn unissued_with_places(book: &ContractBook, now: Timestamp) -> Result<Vec<(Overdue, Option<BillingSlot>)>, Refusal> {
     let mut overdue = Vec::new();
-    for (due_at, place) in due_documents(book, now, usize::MAX)? {
-        let document_ref = book.document_in_slot(place).map(|document| document.head.document_ref);
-        overdue.push((Overdue { document_ref, period_start: place.period_start, due_at, reason: None }, Some(place)));
+    for (due_at, slot) in due_documents(book, now, usize::MAX)? {
+        let document_ref = book.document_in_slot(slot).map(|document| document.head.document_ref);
+        overdue.push((Overdue { document_ref, period_start: slot.period_start, due_at, reason: None }, Some(slot)));
     }
     for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
         let known = overdue.iter().any(|(overdue, _)| overdue.document_ref == Some(draft.head.document_ref));

@@ -48,7 +48,7 @@ impl TotalChange<'_> {
 /// # Errors
 /// Returns [`Refusal::Broken`] when the book lacks a required row.
 pub fn only_extends_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<bool, Refusal> {
-    let is_issued = |place: &BillingSlot| book.document_in_slot(*place).is_some_and(|document| document.status.is_issued());
+    let is_issued = |slot: &BillingSlot| book.document_in_slot(*slot).is_some_and(|document| document.status.is_issued());
     if usage_slots(period).iter().any(is_issued) {
         return Ok(false);
     }
@@ -61,11 +61,11 @@ pub fn only_extends_draft(book: &ContractBook, period: &ProductPeriod<'_>) -> Re
 /// Returns the slots whose documents may carry a period's usage. These are the planned slot and, with `DURING_USE`, the closing
 /// invoice's slot and the next period's slot, because an earlier plan may have used them.
 pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
-    let mut places = vec![part_for_usage(*period).place()];
+    let mut places = vec![part_for_usage(*period).slot()];
     if period.terms.payment_time == PaymentTime::DuringUse {
         let (product_no, period_start) = (period.product_no, period.start());
-        places.push(BillingSlot { product_no, period_start, slot: SlotKind::Closing });
-        places.push(BillingSlot { product_no, period_start: period.days().end(), slot: SlotKind::Period });
+        places.push(BillingSlot { product_no, period_start, kind: SlotKind::Closing });
+        places.push(BillingSlot { product_no, period_start: period.days().end(), kind: SlotKind::Period });
     }
     places
 }
@@ -118,7 +118,7 @@ pub fn post_usage_change(
     key: &UsageKey,
     (present, without): (CountedEvent, UsageTotal),
     after: Option<CountedEvent>,
-    standing: DocumentRef,
+    listed_on: DocumentRef,
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
@@ -140,24 +140,24 @@ pub fn post_usage_change(
         if total != before {
             put_total(book, &change)?;
         }
-        return Ok(standing);
+        return Ok(listed_on);
     }
-    let standing = book.require_document(standing)?.clone();
+    let listed_on = book.require_document(listed_on)?.clone();
     let carrier = book.billing_document(&period, BillWith::Usage).cloned();
     let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.status.is_issued());
-    let is_of_period = matches!(standing.head.purpose, Purpose::Regular(_));
-    let has_own_document = !is_of_period && !standing.status.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
+    let is_of_period = matches!(listed_on.head.purpose, Purpose::Regular(_));
+    let has_own_document = !is_of_period && !listed_on.status.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
     put_total(book, &change)?;
     let document_ref = match carrier {
         Some(carrier) if is_billed => {
             // If the event's regular draft no longer bills the usage, the correction belongs to the document that does.
-            let corrected = if standing.status == LifecycleStatus::Draft && is_of_period { &carrier } else { &standing };
-            let onto = (standing.status == LifecycleStatus::Draft && !is_of_period).then_some(&standing);
+            let corrected = if listed_on.status == LifecycleStatus::Draft && is_of_period { &carrier } else { &listed_on };
+            let onto = (listed_on.status == LifecycleStatus::Draft && !is_of_period).then_some(&listed_on);
             post_adjustment(book, &change, onto, corrected, id_generator)?
         }
         _ if has_own_document => {
-            let onto = (standing.status == LifecycleStatus::Draft).then_some(&standing);
-            post_adjustment(book, &change, onto, &standing, id_generator)?
+            let onto = (listed_on.status == LifecycleStatus::Draft).then_some(&listed_on);
+            post_adjustment(book, &change, onto, &listed_on, id_generator)?
         }
         // The usage isn't billed, or a draft bills it. The draft bills everything that other documents don't.
         carrier => on_draft(book, &change, carrier.as_ref(), id_generator)?,
@@ -165,9 +165,9 @@ pub fn post_usage_change(
     let document_ref = note_document(book, change, document_ref)?;
     // The child couldn't be issued because its legal particulars were incomplete, and its event is now deleted (billing rules
     // 2).
-    let is_open_child = standing.status == LifecycleStatus::Draft && standing.head.purpose == Purpose::Usage;
-    if is_open_child && after.is_none() && no_amount(book.lines_of(standing.head.document_ref)) {
-        issue::void_draft(book, standing.head.document_ref, now)?;
+    let is_open_child = listed_on.status == LifecycleStatus::Draft && listed_on.head.purpose == Purpose::Usage;
+    if is_open_child && after.is_none() && no_amount(book.lines_of(listed_on.head.document_ref)) {
+        issue::void_draft(book, listed_on.head.document_ref, now)?;
     }
     Ok(document_ref)
 }
@@ -198,7 +198,7 @@ fn on_draft(
 ) -> Result<DocumentRef, Refusal> {
     let document_ref = match carrier {
         Some(carrier) => carrier.head.document_ref,
-        None => book.document_in(part_for_usage(change.period).place(), change.now, id_generator)?,
+        None => book.document_in(part_for_usage(change.period).slot(), change.now, id_generator)?,
     };
     if book.extent() == Extent::Whole {
         let differences = differences_of_period(book, &change.period)?;
@@ -296,7 +296,7 @@ fn issue_usage_document(
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
-    let parent = book.document_in(invoice_of(&change.period).place(), change.now, id_generator)?;
+    let parent = book.document_in(invoice_of(&change.period).slot(), change.now, id_generator)?;
     let (head, family) = (book.require_document(parent)?.head.clone(), book.require_document(parent)?.family);
     let differences = differences_of_change(book, change, family, true)?;
     let (own, others): (Vec<Difference>, Vec<Difference>) =

@@ -84,9 +84,9 @@ pub fn preview_next_period(book: &ContractBook, now: Timestamp) -> Result<Vec<Do
         let bills_usage = current.is_some_and(|current| bills_usage(book, &current));
         let is_billed = current.is_some_and(|current| book.is_billed(&current, BillWith::Usage));
         let closing = current.map(part_for_usage).filter(|part| {
-            part.slot == SlotKind::Closing && bills_usage && (!is_billed || book.document_in_slot(part.place()).is_some())
+            part.kind == SlotKind::Closing && bills_usage && (!is_billed || book.document_in_slot(part.slot()).is_some())
         });
-        places.extend(closing.map(|part| part.place()));
+        places.extend(closing.map(|part| part.slot()));
         if let Some(next) = next {
             places.extend(preview_slots(book, next));
         }
@@ -98,12 +98,12 @@ pub fn preview_next_period(book: &ContractBook, now: Timestamp) -> Result<Vec<Do
 /// is included if it exists or the terms bill anything with usage.
 fn preview_slots(book: &ContractBook, period: ProductPeriod<'_>) -> impl Iterator<Item = BillingSlot> {
     let bills_usage = bills_usage(book, &period);
-    let is_shown = |part: &ProductPart<'_>| match part.slot {
+    let is_shown = |part: &ProductPart<'_>| match part.kind {
         SlotKind::Period => true,
-        SlotKind::UsageDebit => bills_usage || book.document_in_slot(part.place()).is_some(),
+        SlotKind::UsageDebit => bills_usage || book.document_in_slot(part.slot()).is_some(),
         SlotKind::Closing => false,
     };
-    let places: Vec<BillingSlot> = parts_of_period(period).iter().filter(|part| is_shown(part)).map(ProductPart::place).collect();
+    let places: Vec<BillingSlot> = parts_of_period(period).iter().filter(|part| is_shown(part)).map(ProductPart::slot).collect();
     places.into_iter()
 }
 
@@ -134,8 +134,8 @@ fn show(
 ) -> Result<Vec<DocumentPreview>, Refusal> {
     let mut ids = ProvisionalIds(u128::MAX);
     let mut shown: Vec<DocumentRef> = Vec::new();
-    for place in places {
-        let document_ref = planned.document_in(*place, now, &mut ids)?;
+    for slot in places {
+        let document_ref = planned.document_in(*slot, now, &mut ids)?;
         if !shown.contains(&document_ref) {
             shown.push(document_ref);
         }

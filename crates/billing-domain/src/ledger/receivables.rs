@@ -69,7 +69,7 @@ pub enum AccountEntry {
         /// The document.
         document_ref: DocumentRef,
         /// Issued or uncollectible.
-        standing: LifecycleStatus,
+        status: LifecycleStatus,
         /// The amounts paid, credited and used.
         settlement: Settlement,
         /// The outstanding amounts.
@@ -83,7 +83,7 @@ impl AccountEntry {
     /// Returns whether a notification states the change: the outstanding amounts of an issued document are different now.
     pub fn is_notified(&self) -> bool {
         match self {
-            Self::Settled { standing, owed, before, .. } => standing.is_issued() && owed != before,
+            Self::Settled { status, owed, before, .. } => status.is_issued() && owed != before,
             _ => false,
         }
     }
@@ -289,10 +289,10 @@ impl ReceivablesAccount {
         let mut before = std::mem::take(&mut self.before);
         for document_ref in std::mem::take(&mut self.settled) {
             if let Some(document) = self.documents.get_mut(&document_ref) {
-                let (standing, settlement) = (document.status, document.settlement);
+                let (status, settlement) = (document.status, document.settlement);
                 let owed = document.owed()?;
                 let before = before.remove(&document_ref).unwrap_or(owed);
-                let settled = AccountEntry::Settled { document_ref, standing, settlement, owed, before };
+                let settled = AccountEntry::Settled { document_ref, status, settlement, owed, before };
                 if settled.is_notified() {
                     document.notifications += 1;
                 }
@@ -319,11 +319,11 @@ impl ReceivablesAccount {
         document_ref: DocumentRef,
         facts: &NewPayment,
         takes_more: bool,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
         let document = self.require_payable_document(document_ref)?;
-        let opened = moment.zone.service_date(document.head.created_at);
+        let opened = context.zone.service_date(document.head.created_at);
         let amount = self.amount_of(&facts.amount)?;
         let due = self.amount_due(document_ref)?;
         if amount.minor() > due.minor() && !takes_more {
@@ -332,7 +332,7 @@ impl ReceivablesAccount {
             );
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
-        let paid_date = date_within("paid_date", facts.paid_date, opened, moment)?;
+        let paid_date = date_within("paid_date", facts.paid_date, opened, context)?;
         let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
         let payment = Payment {
             payment_ref,
@@ -345,16 +345,16 @@ impl ReceivablesAccount {
             metadata: facts.metadata.clone(),
             used: self.zero(),
             reversal: None,
-            recorded_at: moment.at,
-            recorded_by: moment.by,
-            updated_at: moment.at,
+            recorded_at: context.at,
+            recorded_by: context.by,
+            updated_at: context.at,
         };
         self.unapplied = self.unapplied.checked_add(amount)?;
         self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
         self.payments.insert(payment_ref, payment);
         let source = ApplicationSource::Payment(payment_ref);
-        self.apply_most(source, document_ref, paid_date, moment, id_generator)?;
-        self.allocate_to_open_documents(source, moment, id_generator)?;
+        self.apply_most(source, document_ref, paid_date, context, id_generator)?;
+        self.allocate_to_open_documents(source, context, id_generator)?;
         Ok(payment_ref)
     }
 
@@ -369,15 +369,15 @@ impl ReceivablesAccount {
         payment_ref: PaymentRef,
         date: Option<NaiveDate>,
         reason: Option<OneLine>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let payment = self.known_payment(payment_ref)?.clone();
         if payment.reversal.is_some() {
             return Err(Refusal::conflict("already_reversed", "the payment is already reversed"));
         }
-        let date = date_within("date", date, payment.paid_date, moment)?;
-        let reversal = Reversal { date, reason, recorded_at: moment.at, recorded_by: moment.by };
+        let date = date_within("date", date, payment.paid_date, context)?;
+        let reversal = Reversal { date, reason, recorded_at: context.at, recorded_by: context.by };
         let mut reopened = Vec::new();
         match payment.kind {
             PaymentKind::Payment => {
@@ -386,7 +386,7 @@ impl ReceivablesAccount {
                     let detail = "part of this payment was refunded: reverse the refund first";
                     return Err(Refusal::conflict("payment_refunded", detail));
                 }
-                reopened = self.reverse_applications_of(source, date, moment, id_generator)?;
+                reopened = self.reverse_applications_of(source, date, context, id_generator)?;
                 self.unapplied = self.unapplied.checked_sub(payment.amount)?;
             }
             PaymentKind::Refund(source) => self.add_used_amount(source, -payment.amount.minor())?,
@@ -395,8 +395,8 @@ impl ReceivablesAccount {
         self.known_payment_mut(payment_ref)?.reversal = Some(reversal);
         self.used.insert(payment_ref);
         match payment.kind {
-            PaymentKind::Payment => self.allocate_balance_to_all(reopened, moment, id_generator),
-            PaymentKind::Refund(source) => self.allocate_to_open_documents(source, moment, id_generator),
+            PaymentKind::Payment => self.allocate_balance_to_all(reopened, context, id_generator),
+            PaymentKind::Refund(source) => self.allocate_to_open_documents(source, context, id_generator),
         }
     }
 
@@ -409,13 +409,13 @@ impl ReceivablesAccount {
         &mut self,
         source: ApplicationSource,
         facts: &NewPayment,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<PaymentRef, Refusal> {
-        let (document_ref, earliest) = self.source_of(source, moment)?;
+        let (document_ref, earliest) = self.source_of(source, context)?;
         let amount = self.amount_of(&facts.amount)?;
         self.require_unapplied(source, amount)?;
-        let paid_date = date_within("paid_date", facts.paid_date, earliest, moment)?;
+        let paid_date = date_within("paid_date", facts.paid_date, earliest, context)?;
         let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
         let refund = Payment {
             payment_ref,
@@ -428,9 +428,9 @@ impl ReceivablesAccount {
             metadata: facts.metadata.clone(),
             used: self.zero(),
             reversal: None,
-            recorded_at: moment.at,
-            recorded_by: moment.by,
-            updated_at: moment.at,
+            recorded_at: context.at,
+            recorded_by: context.by,
+            updated_at: context.at,
         };
         self.entries.push(AccountEntry::Recorded(Box::new(refund.clone())));
         self.payments.insert(payment_ref, refund);
@@ -449,10 +449,10 @@ impl ReceivablesAccount {
         source: ApplicationSource,
         document_ref: DocumentRef,
         amount: &str,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        self.source_of(source, moment)?;
+        self.source_of(source, context)?;
         self.require_payable_document(document_ref)?;
         let amount = self.amount_of(amount)?;
         self.require_unapplied(source, amount)?;
@@ -461,7 +461,7 @@ impl ReceivablesAccount {
             let detail = format!("must be at most the amount due of the document, {due}");
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
-        self.put_application(source, document_ref, amount, moment.today(), moment, id_generator)
+        self.put_application(source, document_ref, amount, context.today(), context, id_generator)
     }
 
     /// Reverses an application. Its amount stays unapplied until the next document is issued or it is applied by hand.
@@ -471,10 +471,10 @@ impl ReceivablesAccount {
     pub fn unapply(
         &mut self,
         application_ref: ApplicationRef,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
-        self.reverse_application(application_ref, moment.today(), moment, id_generator)
+        self.reverse_application(application_ref, context.today(), context, id_generator)
     }
 
     /// Writes off the amount due of a document.
@@ -485,7 +485,7 @@ impl ReceivablesAccount {
         &mut self,
         document_ref: DocumentRef,
         reason: Option<OneLine>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.require_payable_document(document_ref)?;
@@ -498,14 +498,14 @@ impl ReceivablesAccount {
         self.known_mut(document_ref)?.status = LifecycleStatus::Uncollectible;
         self.settled.insert(document_ref);
         let amount = self.known(document_ref)?.owed()?.written_off;
-        let on = self.today_after_issue(document_ref, moment)?;
-        self.put_write_off(document_ref, amount, on, reason, moment, id_generator);
+        let on = self.today_after_issue(document_ref, context)?;
+        self.put_write_off(document_ref, amount, on, reason, context, id_generator);
         Ok(())
     }
 
     /// Returns today, or the document's issue date if the zone moved west since then.
-    fn today_after_issue(&self, document_ref: DocumentRef, moment: &DecisionContext) -> Result<NaiveDate, Refusal> {
-        let (today, issued) = (moment.today(), self.known(document_ref)?.issue_date);
+    fn today_after_issue(&self, document_ref: DocumentRef, context: &DecisionContext) -> Result<NaiveDate, Refusal> {
+        let (today, issued) = (context.today(), self.known(document_ref)?.issue_date);
         Ok(issued.map_or(today, |issued| issued.max(today)))
     }
 
@@ -517,7 +517,7 @@ impl ReceivablesAccount {
         &mut self,
         document_ref: DocumentRef,
         reason: Option<OneLine>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?;
@@ -527,9 +527,9 @@ impl ReceivablesAccount {
         let amount = self.zero().checked_sub(document.owed()?.written_off)?;
         self.known_mut(document_ref)?.status = LifecycleStatus::Issued;
         self.settled.insert(document_ref);
-        let on = self.today_after_issue(document_ref, moment)?;
-        self.put_write_off(document_ref, amount, on, reason, moment, id_generator);
-        self.allocate_balance(document_ref, moment, id_generator)
+        let on = self.today_after_issue(document_ref, context)?;
+        self.put_write_off(document_ref, amount, on, reason, context, id_generator);
+        self.allocate_balance(document_ref, context, id_generator)
     }
 
     /// Reverses all applications of a source, latest first, and returns the documents they settled.
@@ -537,14 +537,14 @@ impl ReceivablesAccount {
         &mut self,
         source: ApplicationSource,
         date: NaiveDate,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<Vec<DocumentRef>, Refusal> {
         let from_it = self.applications.values().filter(|application| application.from == source);
         let taken: Vec<(ApplicationRef, DocumentRef)> =
             from_it.rev().map(|application| (application.application_ref, application.to)).collect();
         for (application_ref, _) in &taken {
-            self.reverse_application(*application_ref, date, moment, id_generator)?;
+            self.reverse_application(*application_ref, date, context, id_generator)?;
         }
         Ok(taken.into_iter().map(|(_, document_ref)| document_ref).collect())
     }
@@ -569,10 +569,10 @@ fn date_within(
     field: &str,
     date: Option<NaiveDate>,
     earliest: NaiveDate,
-    moment: &DecisionContext,
+    context: &DecisionContext,
 ) -> Result<NaiveDate, Refusal> {
-    let latest = day_after(moment.today()).max(earliest);
-    let date = date.unwrap_or_else(|| moment.today().max(earliest));
+    let latest = day_after(context.today()).max(earliest);
+    let date = date.unwrap_or_else(|| context.today().max(earliest));
     if (earliest..=latest).contains(&date) {
         return Ok(date);
     }

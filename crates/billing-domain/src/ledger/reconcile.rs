@@ -427,7 +427,7 @@ impl ContractBook {
         if !super::open::is_due_upon_usage(self, carrier, period)? {
             return Ok(None);
         }
-        let parent = self.document_in_slot(super::open::invoice_of(period).place()).map(|parent| parent.family);
+        let parent = self.document_in_slot(super::open::invoice_of(period).slot()).map(|parent| parent.family);
         let bills = |family: &DocumentRef| {
             self.documented().issued_in(period.product_no, period.start()).any(|key| {
                 key.family == *family

@@ -54,7 +54,7 @@ pub fn of(book: &ContractBook, entries: &[Entry], now: Timestamp) -> Result<Vec<
     for fact in facts.iter_mut().rev() {
         let count = match fact.subject() {
             Subject::Document(document_ref) => known(book, document_ref)?.notifications,
-            Subject::Contract(_) | Subject::Endpoint(_) => book.notifications(),
+            Subject::Contract(_) | Subject::Endpoint(_) => book.notifications.count,
         };
         let last = lasts.entry(fact.subject()).or_insert(count);
         fact.sequence = *last;
@@ -131,14 +131,14 @@ pub fn document_fact(kind: NotificationType, document: BookDocument, customer_re
 /// # Errors
 /// Returns [`Refusal::Broken`] when the book lacks an entity of the contract.
 pub fn ending(book: &mut ContractBook, now: Timestamp) -> Result<Fact, Refusal> {
-    let sequence = book.count_notification();
+    let sequence = book.notifications.count_next();
     Ok(Fact { kind: NotificationType::ContractEnding, sequence, data: contract_data(book, &book.contract, now)? })
 }
 
 /// Returns the fact that a contract could not be billed, with the first [`MAX_FAILURES`] failures, or that it is billed again. Counts
 /// it in the book.
 pub fn billing(book: &mut ContractBook, failure: Option<BillingProblem>) -> Fact {
-    let sequence = book.count_notification();
+    let sequence = book.notifications.count_next();
     let kind = if failure.is_some() { NotificationType::BillingFailed } else { NotificationType::BillingRecovered };
     let contract = &book.contract;
     let first = |mut problem: BillingProblem| {

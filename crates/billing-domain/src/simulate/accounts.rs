@@ -48,11 +48,11 @@ impl Accounts {
         for (key, (issued, voided)) in affected {
             let frozen: Vec<DocumentRef> = issued.iter().map(|issuance| issuance.document.head.document_ref).collect();
             let mut issued = Some(issued);
-            self.decide(book, &key, now, ids, &mut |account, moment, mut ids| {
+            self.decide(book, &key, now, ids, &mut |account, context, mut ids| {
                 for document_ref in &voided {
-                    account.void(*document_ref, moment, &mut ids)?;
+                    account.void(*document_ref, context, &mut ids)?;
                 }
-                account.issue(issued.take().unwrap_or_default(), moment, &mut ids)?;
+                account.issue(issued.take().unwrap_or_default(), context, &mut ids)?;
                 applied.extend(frozen.iter().map(|document_ref| (*document_ref, account.newly_applied(*document_ref))));
                 Ok(())
             })?;

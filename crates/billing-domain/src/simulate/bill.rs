@@ -47,7 +47,7 @@ impl Bill {
             }
             if document.status.is_void() { &mut void } else { &mut documents }.push(simulated);
         }
-        let events = life.events.iter().filter_map(|event| Some((event.name.clone()?, event.standing)));
+        let events = life.events.iter().filter_map(|event| Some((event.name.clone()?, event.listed_on)));
         let (events, currency) = (events.collect(), currency(&life.book.contract)?);
         let unapplied = i64::try_from(life.accounts.unapplied(currency)).map_err(|_| crate::money::AmountOutOfRange)?;
         let unapplied = Money::from_minor(unapplied, currency);
@@ -97,9 +97,9 @@ impl Bill {
     /// Panics if no event has the name.
     #[track_caller]
     pub fn document_of_event(&self, name: &str) -> &SimulatedDocument {
-        let standing = self.events.get(name).unwrap_or_else(|| panic!("no event is named {name:?}"));
+        let listed_on = self.events.get(name).unwrap_or_else(|| panic!("no event is named {name:?}"));
         let mut all = self.documents.iter().chain(&self.void);
-        all.find(|document| document.document.head.document_ref == *standing).unwrap_or_else(|| panic!("{name:?} is nowhere"))
+        all.find(|document| document.document.head.document_ref == *listed_on).unwrap_or_else(|| panic!("{name:?} is nowhere"))
     }
 
     /// Returns a summary of every document, including void documents, sorted: `UB-INV-1 2026-01-01 31.98`. `DRAFT` or
@@ -120,7 +120,7 @@ impl Bill {
     /// Returns the sum of the totals of issued documents in the currency of the first product. Credits count as negative;
     /// payments are not subtracted.
     pub fn owed(&self) -> Money {
-        let issued = self.in_currency().filter(|document| document.standing.is_issued());
+        let issued = self.in_currency().filter(|document| document.status.is_issued());
         self.money(issued.map(|document| sign(document.kind()) * document.total().minor()).sum())
     }
 

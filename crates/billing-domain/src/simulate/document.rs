@@ -25,7 +25,7 @@ pub struct SimulatedDocument {
     /// The document number. A preview that is not opened has the sequence number 0.
     pub number: DocumentNumber,
     /// The lifecycle status.
-    pub standing: LifecycleStatus,
+    pub status: LifecycleStatus,
     /// The period of the document.
     pub period: Period,
     /// The lines and totals.
@@ -54,7 +54,7 @@ impl SimulatedDocument {
         let number = |named: Option<DocumentRef>| Some(book.document(named?)?.head.number.clone());
         Self {
             number: document.head.number.clone(),
-            standing: document.status,
+            status: document.status,
             period: document.head.period,
             content,
             parent: number(document.head.parent),
@@ -233,25 +233,25 @@ impl SimulatedDocument {
             DocumentKind::Debit => "DEBIT",
         };
         let name = if is_opened { number.to_string() } else { kind.to_owned() };
-        let standing = match self.standing {
+        let status = match self.status {
             LifecycleStatus::Draft if is_opened => " DRAFT",
             LifecycleStatus::Void | LifecycleStatus::Discarded => " VOID",
             LifecycleStatus::Draft | LifecycleStatus::Issued | LifecycleStatus::Uncollectible => "",
         };
-        format!("{name} {} {}{standing}", self.period.start(), self.total().to_decimal())
+        format!("{name} {} {}{status}", self.period.start(), self.total().to_decimal())
     }
 }
 
 impl fmt::Display for SimulatedDocument {
-    /// Formats number, standing, period and total.
+    /// Formats number, status, period and total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let standing = match self.standing {
+        let status = match self.status {
             LifecycleStatus::Draft => "DRAFT",
             LifecycleStatus::Issued => "ISSUED",
             LifecycleStatus::Uncollectible => "UNCOLLECTIBLE",
             LifecycleStatus::Void | LifecycleStatus::Discarded => "VOID",
         };
-        write!(f, "{} {standing} {}: {}", self.number, self.period, self.content.total)
+        write!(f, "{} {status} {}: {}", self.number, self.period, self.content.total)
     }
 }
 

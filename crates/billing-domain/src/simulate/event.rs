@@ -16,15 +16,15 @@ pub(super) struct SimulatedEvent {
     /// The product that the event was first matched to.
     pub(super) first_product: ProductNo,
     /// The document with the latest change of the event.
-    pub(super) standing: DocumentRef,
+    pub(super) listed_on: DocumentRef,
     pub(super) is_deleted: bool,
 }
 
 impl SimulatedEvent {
     /// Moves the event with the events of one document to another document.
     pub(super) fn follow(&mut self, from: DocumentRef, to: DocumentRef, of: Option<(ProductNo, NaiveDate)>) {
-        if self.standing == from && of.is_none_or(|period| period == (self.key.product_no, self.key.period_start)) {
-            self.standing = to;
+        if self.listed_on == from && of.is_none_or(|period| period == (self.key.product_no, self.key.period_start)) {
+            self.listed_on = to;
         }
     }
 }

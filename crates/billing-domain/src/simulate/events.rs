@@ -21,15 +21,15 @@ impl Life {
             let found = match_event(facts, std::slice::from_ref(&*self.book.contract), &self.book.entities)?;
             (found.service_date, self.key(found.period.product_no, found.period.start(), usage))
         };
-        let (counted, standing) = self.decide(|life, mut ids| {
+        let (counted, listed_on) = self.decide(|life, mut ids| {
             let counted = CountedEvent { event_ref: EventRef::from_uuid(ids()), occurred_at: at, service_date, quantity };
-            let standing = post::post_usage(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
+            let listed_on = post::post_usage(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
             issue::schedule_next_run(&mut life.book, life.now)?;
-            Ok((counted, standing))
+            Ok((counted, listed_on))
         })?;
         let name = self.name.clone();
         let first_product = key.product_no;
-        self.events.push(SimulatedEvent { name, counted, key, first_product, standing, is_deleted: false });
+        self.events.push(SimulatedEvent { name, counted, key, first_product, listed_on, is_deleted: false });
         Ok(())
     }
 
@@ -49,18 +49,18 @@ impl Life {
             key = self.key(found.period.product_no, found.period.start(), &present.key.usage_product_ref);
         }
         let change = (present.counted, self.without(index)?);
-        let standing = self.decide(|life, mut ids| {
+        let listed_on = self.decide(|life, mut ids| {
             let (book, now) = (&mut life.book, life.now);
-            let standing = if key == present.key {
-                post::post_usage_change(book, &key, change, Some(counted), present.standing, now, &mut ids)?
+            let listed_on = if key == present.key {
+                post::post_usage_change(book, &key, change, Some(counted), present.listed_on, now, &mut ids)?
             } else {
-                post::post_usage_change(book, &present.key, change, None, present.standing, now, &mut ids)?;
+                post::post_usage_change(book, &present.key, change, None, present.listed_on, now, &mut ids)?;
                 post::post_usage(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
             };
             issue::schedule_next_run(book, now)?;
-            Ok(standing)
+            Ok(listed_on)
         })?;
-        self.events[index] = SimulatedEvent { counted, key, standing, ..present };
+        self.events[index] = SimulatedEvent { counted, key, listed_on, ..present };
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl Life {
         let event = self.events[index].clone();
         let change = (event.counted, self.without(index)?);
         self.decide(|life, mut ids| {
-            post::post_usage_change(&mut life.book, &event.key, change, None, event.standing, life.now, &mut ids)?;
+            post::post_usage_change(&mut life.book, &event.key, change, None, event.listed_on, life.now, &mut ids)?;
             issue::schedule_next_run(&mut life.book, life.now)
         })?;
         self.events[index].is_deleted = true;

@@ -179,7 +179,7 @@ impl Life {
     /// Loads the data into the book that an application reads before a decision.
     fn learn(&mut self) {
         let live = self.events.iter().filter(|event| !event.is_deleted);
-        self.book.put_events(live.map(|event| event.standing).collect::<BTreeSet<_>>());
+        self.book.put_events(live.map(|event| event.listed_on).collect::<BTreeSet<_>>());
         for pair in self.book.missing_exchange_rates(self.now) {
             let known = |rate: &&ExchangeRate| (rate.from, rate.to) == (pair.from, pair.to) && rate.date <= pair.on;
             let rate = self.rates.iter().filter(known).max_by_key(|rate| rate.date).copied();

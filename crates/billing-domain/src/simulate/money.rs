@@ -26,8 +26,8 @@ impl Life {
     pub(super) fn pay(&mut self, number: &str, amount: &str, takes_more: bool) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
         let facts = facts(amount);
-        let payment_ref = self.on_account(&key, &mut |account, moment, mut ids| {
-            account.record_payment(document_ref, &facts, takes_more, moment, &mut ids)
+        let payment_ref = self.on_account(&key, &mut |account, context, mut ids| {
+            account.record_payment(document_ref, &facts, takes_more, context, &mut ids)
         })?;
         if let Some(name) = self.name.clone() {
             self.accounts.payments.insert(name, (key, payment_ref));
@@ -38,7 +38,7 @@ impl Life {
     /// Reverses the payment or refund with a name.
     pub(super) fn reverse(&mut self, name: &str) -> Result<(), Refusal> {
         let (key, payment_ref) = self.accounts.payments.get(name).cloned().ok_or_else(|| unknown("payment", name))?;
-        self.on_account(&key, &mut |account, moment, mut ids| account.reverse(payment_ref, None, None, moment, &mut ids))
+        self.on_account(&key, &mut |account, context, mut ids| account.reverse(payment_ref, None, None, context, &mut ids))
     }
 
     /// Returns the account and the source with a name: a payment by name or a credit by number.
@@ -54,7 +54,7 @@ impl Life {
         let (key, source) = self.source(source)?;
         let facts = facts(amount);
         let payment_ref =
-            self.on_account(&key, &mut |account, moment, mut ids| account.refund(source, &facts, moment, &mut ids))?;
+            self.on_account(&key, &mut |account, context, mut ids| account.refund(source, &facts, context, &mut ids))?;
         if let Some(name) = self.name.clone() {
             self.accounts.payments.insert(name, (key, payment_ref));
         }
@@ -64,29 +64,29 @@ impl Life {
     /// Applies an amount of a credit or a payment to a document.
     pub(super) fn apply(&mut self, source: &str, number: &str, amount: &str) -> Result<(), Refusal> {
         let ((key, source), (_, to)) = (self.source(source)?, self.receivable(number)?);
-        self.on_account(&key, &mut |account, moment, mut ids| account.apply(source, to, amount, moment, &mut ids))
+        self.on_account(&key, &mut |account, context, mut ids| account.apply(source, to, amount, context, &mut ids))
     }
 
     /// Reverses the applications of a credit or a payment to a document.
     pub(super) fn unapply(&mut self, source: &str, number: &str) -> Result<(), Refusal> {
         let ((key, from), (_, to)) = (self.source(source)?, self.receivable(number)?);
-        self.on_account(&key, &mut |account, moment, mut ids| {
+        self.on_account(&key, &mut |account, context, mut ids| {
             let found = account.applications().find(|application| application.from == from && application.to == to);
             let application_ref = found.map(|found| found.application_ref).ok_or_else(|| unknown("application", number))?;
-            account.unapply(application_ref, moment, &mut ids)
+            account.unapply(application_ref, context, &mut ids)
         })
     }
 
     /// Writes off the amount due of a document.
     pub(super) fn write_off(&mut self, number: &str) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
-        self.on_account(&key, &mut |account, moment, mut ids| account.write_off(document_ref, None, moment, &mut ids))
+        self.on_account(&key, &mut |account, context, mut ids| account.write_off(document_ref, None, context, &mut ids))
     }
 
     /// Reverses the write-off of a document.
     pub(super) fn undo_write_off(&mut self, number: &str) -> Result<(), Refusal> {
         let (key, document_ref) = self.receivable(number)?;
-        self.on_account(&key, &mut |account, moment, mut ids| account.reverse_write_off(document_ref, None, moment, &mut ids))
+        self.on_account(&key, &mut |account, context, mut ids| account.reverse_write_off(document_ref, None, context, &mut ids))
     }
 }
 

@@ -42,7 +42,7 @@ fn shown(part: &ProductPart<'_>) -> String {
         period.map_or("-".to_owned(), |period| period.period.span().start().format("%m-%d").to_string())
     };
     let own = part.own.period.span().start().format("%m-%d");
-    format!("{:?} of {own}: {} {} on {}", part.slot, month(part.fixed), month(part.usage), part.issue_day())
+    format!("{:?} of {own}: {} {} on {}", part.kind, month(part.fixed), month(part.usage), part.issue_day())
 }
 
 /// Returns all documents of a product, period by period.
@@ -82,7 +82,7 @@ fn before_use_bills_usage_on_a_debit_after_the_period() {
         "UsageDebit of 02-01: - 02-01 on 2026-03-01",
     ];
     assert_eq!(documents(&product(terms(BeforeUse, "2026-01-01", "2026-02-28", None))), expected);
-    let kinds = [SlotKind::Period, SlotKind::UsageDebit, SlotKind::Closing].map(SlotKind::kind);
+    let kinds = [SlotKind::Period, SlotKind::UsageDebit, SlotKind::Closing].map(SlotKind::document_kind);
     assert_eq!(kinds, [DocumentKind::Invoice, DocumentKind::Debit, DocumentKind::Invoice]);
 }
 
@@ -199,7 +199,7 @@ fn book(terms: Vec<ProductTerms>) -> ContractBook {
 }
 
 /// Returns the products on the document of the first product's first period, in a slot, as previews of January show it.
-fn companion_nos(book: &ContractBook, slot: SlotKind) -> Vec<u16> {
+fn companion_nos(book: &ContractBook, kind: SlotKind) -> Vec<u16> {
     let own = book.contract.products[0].first_period().expect("a period");
     let now = at("2026-01-15T12:00:00Z");
     let shown = [preview::preview_current_period(book, now), preview::preview_next_period(book, now)]
@@ -207,7 +207,7 @@ fn companion_nos(book: &ContractBook, slot: SlotKind) -> Vec<u16> {
         .flat_map(|shown| shown.expect("a preview"));
     let mut heads = shown.map(|shown| shown.document.head);
     let is_it = |head: &billing_domain::document::DocumentHead| {
-        head.purpose == Purpose::Regular(slot) && head.period == own.days() && head.parts.contains(&ProductNo(0))
+        head.purpose == Purpose::Regular(kind) && head.period == own.days() && head.parts.contains(&ProductNo(0))
     };
     heads.find(is_it).expect("the slot").parts.iter().map(|no| no.0).collect()
 }
@@ -269,10 +269,10 @@ fn without_its_entity_a_book_shares_nothing() {
 fn a_share_is_found_again_by_its_place() {
     let other = || terms(DuringUse, "2026-01-01", "2026-12-31", None);
     let book = book(vec![other(), other(), terms(DuringUse, "2026-03-01", "2026-12-31", None)]);
-    let found = |no: u16, period_start: &str, slot: SlotKind| {
-        let place = BillingSlot { product_no: ProductNo(no), period_start: date(period_start), slot };
-        let part = part_in(book.contract.product(ProductNo(no))?, place)?;
-        assert_eq!(part.place(), place);
+    let found = |no: u16, period_start: &str, kind: SlotKind| {
+        let slot = BillingSlot { product_no: ProductNo(no), period_start: date(period_start), kind };
+        let part = part_in(book.contract.product(ProductNo(no))?, slot)?;
+        assert_eq!(part.slot(), slot);
         Some(format!("{} {}", part.own.product_no.0, shown(&part)))
     };
     let rows = [
@@ -286,8 +286,8 @@ fn a_share_is_found_again_by_its_place() {
         (0, "2026-02-01", SlotKind::Closing, None),
         (0, "2026-02-01", SlotKind::UsageDebit, None),
     ];
-    for (no, period_start, slot, expected) in rows {
-        assert_eq!(found(no, period_start, slot).as_deref(), expected, "{no} {period_start} {slot:?}");
+    for (no, period_start, kind, expected) in rows {
+        assert_eq!(found(no, period_start, kind).as_deref(), expected, "{no} {period_start} {kind:?}");
     }
 }
 
@@ -322,7 +322,7 @@ proptest! {
             prop_assert!(billing[0].issue_day() >= period.period.span().end());
             // A part has one billing slot, and a billing slot has one part.
             for part in fixed.into_iter().chain(billing) {
-                prop_assert_eq!(part_in(&product, part.place()), Some(*part));
+                prop_assert_eq!(part_in(&product, part.slot()), Some(*part));
             }
         }
     }

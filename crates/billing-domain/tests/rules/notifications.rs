@@ -5,7 +5,7 @@ use billing_domain::calendar::{Period, Timestamp, plus_months};
 use billing_domain::contract::Contract;
 use billing_domain::document::{BookDocument, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::ledger::receivables::{AccountParties, DecisionContext, Issuance, NewPayment, ReceivablesAccount};
-use billing_domain::ledger::{BookRows, ContractBook, ContractHeader, Entry, Extent};
+use billing_domain::ledger::{BookRows, ContractBook, ContractHeader, ContractNotifications, Entry, Extent};
 use billing_domain::metadata::Metadata;
 use billing_domain::money::Money;
 use billing_domain::notification::notify::{self, Review};
@@ -68,8 +68,7 @@ impl Scene {
             contract: self.contract.clone(),
             customer: self.customer.clone(),
             next_due_at: None,
-            notifications,
-            failure: None,
+            notifications: ContractNotifications { count: notifications, failure: None },
         };
         let rows = BookRows { documents: vec![document], ..BookRows::default() };
         ContractBook::of(header, vec![self.entity.clone()]).with_rows(Extent::Whole, rows).expect("a book without lines")
@@ -299,7 +298,7 @@ fn the_end_of_a_contract_is_announced_30_days_before() {
     }
     let mut book = book;
     let fact = notify::ending(&mut book, now()).expect("a contract");
-    assert_eq!((fact.kind, fact.sequence, book.notifications()), (NotificationType::ContractEnding, 2, 2));
+    assert_eq!((fact.kind, fact.sequence, book.notifications.count), (NotificationType::ContractEnding, 2, 2));
 }
 
 #[test]

@@ -310,7 +310,7 @@ impl Transaction<'_> {
                     .execute(conn))?;
                 Ok(())
             }
-            AccountEntry::Settled { document_ref, standing, settlement, owed, before: _ } => {
+            AccountEntry::Settled { document_ref, status, settlement, owed, before: _ } => {
                 let id = (Bound(document_ref.as_uuid()), customer);
                 let notified = i64::from(entry.is_notified());
                 let settled = (
@@ -323,7 +323,7 @@ impl Transaction<'_> {
                     documents::updated_at.eq(Bound(at)),
                     documents::notification_count.eq(documents::notification_count + notified),
                 );
-                let lifecycle = match standing {
+                let lifecycle = match status {
                     LifecycleStatus::Issued => Some(ISSUED),
                     LifecycleStatus::Uncollectible => Some(UNCOLLECTIBLE),
                     LifecycleStatus::Draft | LifecycleStatus::Void | LifecycleStatus::Discarded => None,

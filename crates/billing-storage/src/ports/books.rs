@@ -205,15 +205,15 @@ impl Transaction<'_> {
     fn parts_around(&mut self, places: &BTreeSet<(ContractKey, BillingSlot)>) -> StoreResult<Vec<OccupiedSlotRow>> {
         let nodes = self.nodes_of(places.iter().map(|(contract, _)| contract.customer.as_uuid()));
         let mut contracts: BTreeMap<ContractKey, Vec<BillingSlot>> = BTreeMap::new();
-        for (contract, place) in places {
-            contracts.entry(*contract).or_default().push(*place);
+        for (contract, slot) in places {
+            contracts.entry(*contract).or_default().push(*slot);
         }
         let mut found: Vec<OccupiedSlotRow> = Vec::new();
         // SQLite runs in the same process and cannot use an index for a list of rows.
         if self.is_sqlite() || contracts.len() == 1 {
             for (contract, places) in contracts {
-                let products: BTreeSet<i32> = places.iter().map(|place| i32::from(place.product_no.0)).collect();
-                let days: BTreeSet<NaiveDate> = places.iter().map(|place| place.period_start).collect();
+                let products: BTreeSet<i32> = places.iter().map(|slot| i32::from(slot.product_no.0)).collect();
+                let days: BTreeSet<NaiveDate> = places.iter().map(|slot| slot.period_start).collect();
                 macro_rules! of_contract {
                     () => {
                         occupied_slots!(&nodes)
@@ -240,12 +240,12 @@ impl Transaction<'_> {
         }
         let all = Vec::from_iter(places);
         for places in all.chunks(MAX_BINDS / PLACE_COLUMNS) {
-            let of_place = |(contract, place): &&(ContractKey, BillingSlot)| {
+            let of_place = |(contract, slot): &&(ContractKey, BillingSlot)| {
                 vec![
                     Value::Id(contract.customer.as_uuid()),
                     Value::Id(contract.contract.as_uuid()),
-                    Value::Number(i32::from(place.product_no.0)),
-                    Value::Day(place.period_start),
+                    Value::Number(i32::from(slot.product_no.0)),
+                    Value::Day(slot.period_start),
                 ]
             };
             let rows: Vec<OccupiedSlotRow> = with_conn!(self, "document_parts", |conn| {
@@ -338,7 +338,7 @@ impl BookReader for Transaction<'_> {
     fn documents_in_places(&mut self, places: &[(ContractKey, BillingSlot)]) -> StoreResult<Vec<BookDocument>> {
         let wanted: BTreeSet<(ContractKey, BillingSlot)> = places.iter().copied().collect();
         let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
-        for (document, customer_id, contract_id, product_no, period_start, slot, owner) in self.parts_around(&wanted)? {
+        for (document, customer_id, contract_id, product_no, period_start, kind, owner) in self.parts_around(&wanted)? {
             let id = document.id()?;
             let row = Row::new("document_parts", id);
             let contract = ContractKey {
@@ -346,10 +346,10 @@ impl BookReader for Transaction<'_> {
                 customer: CustomerId::from_uuid(row.cell("customer_id", customer_id)?),
                 contract: ContractRef::from_uuid(row.cell("contract_id", contract_id)?),
             };
-            let slot: Option<SlotKind> = row.optional_leaf("slot", slot.as_deref())?;
+            let kind: Option<SlotKind> = row.optional_leaf("slot", kind.as_deref())?;
             let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
             let period_start = row.cell("period_start", period_start)?;
-            let is_wanted = slot.is_some_and(|slot| wanted.contains(&(contract, BillingSlot { product_no, period_start, slot })));
+            let is_wanted = kind.is_some_and(|kind| wanted.contains(&(contract, BillingSlot { product_no, period_start, kind })));
             // A document with several products occupies several slots.
             if is_wanted && seen.insert(id) {
                 found.push(document);
@@ -389,10 +389,10 @@ mod tests {
             customer: CustomerId::from_uuid(id(2)),
             contract: ContractRef::from_uuid(id(3)),
         };
-        let place = |no, slot| (contract, BillingSlot { product_no: ProductNo(no), period_start: NaiveDate::default(), slot });
+        let slot = |no, kind| (contract, BillingSlot { product_no: ProductNo(no), period_start: NaiveDate::default(), kind });
         // Two slots of a period, and the same period of two products.
-        let of_one = [place(1, SlotKind::Period), place(1, SlotKind::UsageDebit)];
-        let of_two = [place(1, SlotKind::Period), place(2, SlotKind::Period)];
+        let of_one = [slot(1, SlotKind::Period), slot(1, SlotKind::UsageDebit)];
+        let of_two = [slot(1, SlotKind::Period), slot(2, SlotKind::Period)];
         for (places, has_list) in [(of_one, false), (of_two, true)] {
             let plans = plans_of(|tx| assert!(tx.documents_in_places(&places).expect("a look-up").is_empty()));
             let by_index = "document_parts_in_force (customer_id=? AND contract_id=? AND product_no=? AND period_start=?";

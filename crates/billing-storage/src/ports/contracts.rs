@@ -6,7 +6,7 @@ use std::sync::Arc;
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms};
-use billing_domain::ledger::ContractHeader;
+use billing_domain::ledger::{ContractHeader, ContractNotifications};
 use billing_domain::metadata::Metadata;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
@@ -186,11 +186,12 @@ impl Found {
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
-        let notifications = row.checked("notification_count", u64::try_from(notification_count))?;
+        let count = row.checked("notification_count", u64::try_from(notification_count))?;
         let notified_at = row.optional("failure_told_at", failure_told_at)?;
         let failures: Option<BillingFailureJson> = failures.map(|failures| row.json("failures", &failures)).transpose()?;
         let failure = failures.zip(notified_at).map(|(failures, notified_at)| failures.read(&row, notified_at)).transpose()?;
-        Ok(ContractHeader { contract, customer, next_due_at, notifications, failure })
+        let notifications = ContractNotifications { count, failure };
+        Ok(ContractHeader { contract, customer, next_due_at, notifications })
     }
 }
 

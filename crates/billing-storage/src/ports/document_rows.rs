@@ -172,7 +172,7 @@ impl DocumentRow {
     /// Returns the document as a contract book has it.
     fn read_for_book(self, parts: Vec<ProductNo>) -> StoreResult<BookDocument> {
         let row = Row::new("documents", self.id()?);
-        let standing = match self.lifecycle.as_str() {
+        let status = match self.lifecycle.as_str() {
             DRAFT => LifecycleStatus::Draft,
             ISSUED => LifecycleStatus::Issued,
             UNCOLLECTIBLE => LifecycleStatus::Uncollectible,
@@ -181,7 +181,7 @@ impl DocumentRow {
             other => return Err(row.corrupt("lifecycle", format_args!("{other:?} is no lifecycle"))),
         };
         let currency = row.leaf("currency", &self.currency)?;
-        let total = match (standing, self.total_minor) {
+        let total = match (status, self.total_minor) {
             (LifecycleStatus::Draft | LifecycleStatus::Discarded, _) => None,
             (_, Some(minor)) => Some(Money::from_minor(minor, currency)),
             (_, None) => return Err(row.corrupt("total_minor", "issued without a total")),
@@ -193,7 +193,6 @@ impl DocumentRow {
         };
         let notifications = row.checked("notification_count", u64::try_from(self.notification_count))?;
         let head = self.head(parts)?;
-        let status = standing;
         Ok(BookDocument { head, family, status, total, issue_date, due_date, settlement, updated_at, notifications })
     }
 

@@ -63,9 +63,9 @@ fn application(from: ApplicationSource, to: &DocumentHead, minor: i64) -> Applic
     }
 }
 
-fn settled(head: &DocumentHead, total: i64, standing: LifecycleStatus, settlement: Settlement) -> AccountEntry {
-    let owed = settlement.owed(head.kind, standing, cents(total)).expect("small amounts");
-    AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed, before: owed }
+fn settled(head: &DocumentHead, total: i64, status: LifecycleStatus, settlement: Settlement) -> AccountEntry {
+    let owed = settlement.owed(head.kind, status, cents(total)).expect("small amounts");
+    AccountEntry::Settled { document_ref: head.document_ref, status, settlement, owed, before: owed }
 }
 
 fn none() -> Settlement {

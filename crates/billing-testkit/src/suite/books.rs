@@ -85,7 +85,7 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
     let shared = w.issue(store, w.head(1), cents(100));
     let of_first = w.open(store, one_part(w.head(2), 0));
     let of_second = w.open(store, one_part(w.head(2), 1));
-    let in_slot = |slot| fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), slot);
+    let in_slot = |kind| fixtures::document_in_slot(&FreshIds, &w.contract, &w.entity, month(1), kind);
     let debit = w.open(store, in_slot(SlotKind::UsageDebit));
     let closing = w.open(store, DocumentHead { created_at: later(-1), ..in_slot(SlotKind::Closing) });
     // Children, adjustments and void documents occupy no slot.
@@ -108,21 +108,21 @@ pub fn documents_in_force_are_found_by_their_places(store: &dyn Store) {
         (0, "2026-04-01", SlotKind::Period, None),
         (0, "2026-05-01", SlotKind::Period, None),
     ];
-    for (no, start, slot, expected) in rows {
+    for (no, start, kind, expected) in rows {
         let expected: Vec<DocumentRef> = expected.iter().map(|head| head.document_ref).collect();
-        assert_eq!(w.in_place(store, no, start, slot), expected, "{no} {start} {slot:?}");
+        assert_eq!(w.in_place(store, no, start, kind), expected, "{no} {start} {kind:?}");
     }
     let places = |rows: &[(u16, &str, SlotKind)]| -> Vec<BillingSlot> {
-        let of = |(no, start, slot): &(u16, &str, SlotKind)| BillingSlot {
+        let of = |(no, start, kind): &(u16, &str, SlotKind)| BillingSlot {
             product_no: ProductNo(*no),
             period_start: date(start),
-            slot: *slot,
+            kind: *kind,
         };
         rows.iter().map(of).collect()
     };
     let find = |places: &[BillingSlot]| {
         let found = read(store, |tx| {
-            tx.documents_in_places(&places.iter().map(|place| (w.contract.key(w.org), *place)).collect::<Vec<_>>())
+            tx.documents_in_places(&places.iter().map(|slot| (w.contract.key(w.org), *slot)).collect::<Vec<_>>())
         });
         found.into_iter().map(|document| document.head).collect::<Vec<_>>()
     };

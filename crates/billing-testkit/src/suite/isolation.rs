@@ -159,7 +159,7 @@ pub fn another_organization_sees_no_usage(store: &dyn Store) {
 
 /// Returns the slot of the first product's invoice for January.
 fn january() -> BillingSlot {
-    BillingSlot { product_no: ProductNo(0), period_start: month(1).start(), slot: SlotKind::Period }
+    BillingSlot { product_no: ProductNo(0), period_start: month(1).start(), kind: SlotKind::Period }
 }
 
 pub fn another_organization_sees_no_documents(store: &dyn Store) {

@@ -32,9 +32,9 @@ pub fn a_held_contract_makes_check_then_open_safe(store: &dyn Store) {
                         let contract = w.contract.key(w.org);
                         let version = tx.lock_contract(contract, Lock::Exclusive)?;
                         assert_eq!(version, Some(1));
-                        let place =
-                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), slot: SlotKind::Period };
-                        if tx.documents_in_places(&[(contract, place)])?.is_empty() {
+                        let slot =
+                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), kind: SlotKind::Period };
+                        if tx.documents_in_places(&[(contract, slot)])?.is_empty() {
                             w.open_in(tx, w.head(n))?;
                         }
                         Ok(())
@@ -102,9 +102,9 @@ pub fn contracts_held_together_in_any_order_end_in_no_deadlock(store: &dyn Store
                     write_contended(store, |tx| {
                         tx.hold_contracts(mine)?;
                         // Every thread locks the second contract exclusively.
-                        let place =
-                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), slot: SlotKind::Period };
-                        if tx.documents_in_places(&[(second, place)])?.is_empty() {
+                        let slot =
+                            BillingSlot { product_no: ProductNo(0), period_start: month(n).start(), kind: SlotKind::Period };
+                        if tx.documents_in_places(&[(second, slot)])?.is_empty() {
                             let head = DocumentHead { contract_ref: second.contract, customer_id: second.customer, ..w.head(n) };
                             w.open_held(tx, head)?;
                         }

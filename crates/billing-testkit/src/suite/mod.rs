@@ -622,10 +622,10 @@ fn settle(
     organization: OrganizationId,
     head: &DocumentHead,
     total: Money,
-    standing: LifecycleStatus,
+    status: LifecycleStatus,
     settlement: Settlement,
 ) -> StoreResult<()> {
-    settle_at(tx, organization, head, total, standing, settlement, later(1))
+    settle_at(tx, organization, head, total, status, settlement, later(1))
 }
 
 /// Replaces the settlement of a document at an instant.
@@ -634,14 +634,14 @@ fn settle_at(
     organization: OrganizationId,
     head: &DocumentHead,
     total: Money,
-    standing: LifecycleStatus,
+    status: LifecycleStatus,
     settlement: Settlement,
     at: billing_domain::calendar::Timestamp,
 ) -> StoreResult<()> {
     let key = AccountKey { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency };
     let unapplied = tx.hold_account(organization, &key)?;
-    let owed = settlement.owed(head.kind, standing, total).expect("small amounts");
-    let settled = AccountEntry::Settled { document_ref: head.document_ref, standing, settlement, owed, before: owed };
+    let owed = settlement.owed(head.kind, status, total).expect("small amounts");
+    let settled = AccountEntry::Settled { document_ref: head.document_ref, status, settlement, owed, before: owed };
     tx.put_account(organization, &key, &[settled], unapplied, at)
 }
 
@@ -737,9 +737,9 @@ impl World {
     }
 
     /// Returns the references of the documents in force in a slot.
-    fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, slot: SlotKind) -> Vec<DocumentRef> {
-        let place = BillingSlot { product_no: ProductNo(product_no), period_start: fixtures::date(start), slot };
-        let found = read(store, |tx| tx.documents_in_places(&[(self.contract.key(self.org), place)]));
+    fn in_place(&self, store: &dyn Store, product_no: u16, start: &str, kind: SlotKind) -> Vec<DocumentRef> {
+        let slot = BillingSlot { product_no: ProductNo(product_no), period_start: fixtures::date(start), kind };
+        let found = read(store, |tx| tx.documents_in_places(&[(self.contract.key(self.org), slot)]));
         found.into_iter().map(|document| document.head.document_ref).collect()
     }
 

@@ -197,7 +197,7 @@ pub fn documents_and_contracts_count_their_notifications(store: &dyn Store) {
     let key = w.contract.key(w.org);
     let of_contract = || {
         let header = read(store, |tx| tx.agreement(key, None));
-        header.map(|header| (header.notifications, header.failure))
+        header.map(|header| (header.notifications.count, header.notifications.failure))
     };
     let of_document = |document_ref: DocumentRef| {
         let found = read(store, |tx| tx.book_documents_by_refs(w.org, &[w.customer.id], &[document_ref]));

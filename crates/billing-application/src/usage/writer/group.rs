@@ -266,10 +266,10 @@ impl WriterThread<'_> {
     }
 
     /// Processes events in one transaction, as far as the path handles them.
-    fn attempt_events(&self, events: &[EventRow], lane: IngestPath) -> UseCaseResult<Vec<Outcome<IngestOutcome>>> {
-        if lane == IngestPath::DraftsOnly {
+    fn attempt_events(&self, events: &[EventRow], path: IngestPath) -> UseCaseResult<Vec<Outcome<IngestOutcome>>> {
+        if path == IngestPath::DraftsOnly {
             let shortcuts = Shortcuts::new(&self.queue.cache);
-            let attempted = self.attempt_events_with(events, lane, Some(&shortcuts));
+            let attempted = self.attempt_events_with(events, path, Some(&shortcuts));
             if !shortcuts.must_repeat() {
                 let Attempted { outcomes, is_committed } = attempted?;
                 if is_committed {
@@ -278,13 +278,13 @@ impl WriterThread<'_> {
                 return Ok(outcomes);
             }
         }
-        Ok(self.attempt_events_with(events, lane, None)?.outcomes)
+        Ok(self.attempt_events_with(events, path, None)?.outcomes)
     }
 
     fn attempt_events_with(
         &self,
         events: &[EventRow],
-        lane: IngestPath,
+        path: IngestPath,
         shortcuts: Option<&Shortcuts<'_>>,
     ) -> UseCaseResult<Attempted<IngestOutcome>> {
         let begin = || {
@@ -296,7 +296,7 @@ impl WriterThread<'_> {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
-            let results = IngestBatch { events: &reported, shortcuts }.ingest(cx, lane)?;
+            let results = IngestBatch { events: &reported, shortcuts }.ingest(cx, path)?;
             Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }

@@ -167,7 +167,7 @@ fn check_rehearsal(
 #[derive(Debug, PartialEq)]
 struct DocumentSnapshot {
     head: String,
-    standing: LifecycleStatus,
+    status: LifecycleStatus,
     parent: Option<usize>,
     replaces: Option<usize>,
     family: usize,
@@ -527,7 +527,7 @@ impl UseCases {
                 let head = &document.head;
                 DocumentSnapshot {
                     head: said_of(head),
-                    standing: document.lifecycle.status(),
+                    status: document.lifecycle.status(),
                     parent: head.parent.map(|parent| places[&parent]),
                     replaces: head.replaces.map(|replaced| places[&replaced]),
                     family: places[&document.family],
@@ -545,7 +545,7 @@ impl UseCases {
             let place = |document_ref: DocumentRef| world.place_of(document_ref).expect("a document of the book");
             decided.push(DocumentSnapshot {
                 head: said_of(&document.head),
-                standing: document.status,
+                status: document.status,
                 parent: document.head.parent.map(place),
                 replaces: document.head.replaces.map(place),
                 family: place(document.family),
@@ -581,7 +581,11 @@ impl UseCases {
         for (event_ref, kept) in self.events.iter().zip(&world.events) {
             let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
             if !event.deleted {
-                same("an event's document", &world.place_of(kept.standing), &places.get(&event.placement.document_ref).copied())?;
+                same(
+                    "an event's document",
+                    &world.place_of(kept.listed_on),
+                    &places.get(&event.placement.document_ref).copied(),
+                )?;
             }
         }
         Ok(())

@@ -333,26 +333,26 @@ impl ContractBook {
             .period
             .and_then(|period| period.terms.line_items.iter().find(|item| Some(&item.id) == line.key.line_item_id.as_ref()));
         let prepaid = in_advance(&line.key).filter(|_| item.is_some_and(is_prepaid));
-        let mut standing = BilledElsewhere::default();
+        let mut elsewhere = BilledElsewhere::default();
         let mut is_issued_in_advance = false;
         for key in [Some(&line.key), prepaid.as_ref()].into_iter().flatten() {
             for other in of_key(key).iter().filter(|other| is_in_force(&other.line.rates)) {
-                standing.add(other)?;
+                elsewhere.add(other)?;
                 is_issued_in_advance |= other.is_issued && prepaid.as_ref() == Some(key);
             }
             for sibling in siblings().filter(|sibling| sibling.key == *key && is_in_force(sibling.rates)) {
-                standing.add_unissued(sibling.minor)?;
+                elsewhere.add_unissued(sibling.minor)?;
             }
             let is_own = document.is_regular && *key == line.key;
             if let Some(period) = priced.period.as_ref().filter(|_| !is_own) {
-                self.add_draft(&mut standing, period, &priced.price, key)?;
+                self.add_draft(&mut elsewhere, period, &priced.price, key)?;
             }
         }
         let mut quantity = self.quantity_elsewhere(line, &calculation, priced, (lines, of_key(&line.key)))?;
         if is_issued_in_advance {
             quantity = quantity.max(calculation.prepaid_quantity);
         }
-        let mut explanation = explained(calculation, standing, quantity, currency);
+        let mut explanation = explained(calculation, elsewhere, quantity, currency);
         if document.kind == DocumentKind::Credit {
             explanation.calculation.turn_to_credit(price);
         }
@@ -362,7 +362,7 @@ impl ContractBook {
     /// Adds what the draft that bills a key bills of it, as previews show it, whether the draft is opened or not.
     fn add_draft(
         &self,
-        standing: &mut BilledElsewhere,
+        elsewhere: &mut BilledElsewhere,
         period: &ProductPeriod<'_>,
         price: &[DocumentLine],
         key: &LineKey,
@@ -377,8 +377,8 @@ impl ContractBook {
                 rest = rest.checked_sub(minor).ok_or(AmountOutOfRange)?;
             }
         }
-        standing.add_unissued(rest)?;
-        standing.drafts.extend(home.filter(|_| rest != 0).map(|home| home.head.document_ref));
+        elsewhere.add_unissued(rest)?;
+        elsewhere.drafts.extend(home.filter(|_| rest != 0).map(|home| home.head.document_ref));
         Ok(())
     }
 

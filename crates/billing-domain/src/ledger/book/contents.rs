@@ -73,12 +73,12 @@ impl ContractBook {
     /// Returns the lines of a draft with their rates, for an issue at `issued_at` or, if `None`, at the expected time.
     fn rated_lines(&self, document: &BookDocument, issued_at: Option<Timestamp>) -> Result<Vec<RatedLines<'_>>, Refusal> {
         match document.head.purpose {
-            Purpose::Regular(slot) => {
+            Purpose::Regular(kind) => {
                 let mut rated = Vec::new();
                 for no in &document.head.parts {
                     let product = self.product(*no)?;
-                    let place = BillingSlot { product_no: *no, period_start: document.head.period.start(), slot };
-                    if let Some(part) = part_in(product, place) {
+                    let slot = BillingSlot { product_no: *no, period_start: document.head.period.start(), kind };
+                    if let Some(part) = part_in(product, slot) {
                         rated.extend(self.lines_of_part(&part, issued_at)?);
                     }
                 }
@@ -110,7 +110,7 @@ impl ContractBook {
             {
                 let day = self.today(period.terms, at)?.min(period.days().last_day());
                 let tax = self.treatment_on(period.terms, day)?;
-                let moved = if tax == line.rates.tax { 0 } else { self.standing_amount(child, index, line) };
+                let moved = if tax == line.rates.tax { 0 } else { self.amount_not_taken_back(child, index, line) };
                 if moved != 0 {
                     let amount = Money::from_minor(moved, line.amount.currency());
                     rest = LedgerLine { amount: line.amount.checked_sub(amount)?, usage: None, ..rest };
@@ -126,10 +126,10 @@ impl ContractBook {
 
     /// Returns the part of a waiting child's line that no later document took back, in minor units. Amounts taken back reduce
     /// the latest child first.
-    fn standing_amount(&self, child: &BookDocument, index: usize, line: &LedgerLine) -> i64 {
+    fn amount_not_taken_back(&self, child: &BookDocument, index: usize, line: &LedgerLine) -> i64 {
         let billed = line.billed_by(child.family);
         let of_period = self.documented.of_period(line.key.product_no, line.key.period_start);
-        let standing: i64 = of_period.filter(|(key, _)| **key == billed).map(|(_, minor)| minor).sum();
+        let billed_now: i64 = of_period.filter(|(key, _)| **key == billed).map(|(_, minor)| minor).sum();
         let mut before = 0;
         for other in self.documents().filter(|other| waits_as_bill(other) && other.family == child.family) {
             let order = |document: &BookDocument| (document.head.number_in_contract, document.head.document_ref);
@@ -138,7 +138,7 @@ impl ContractBook {
             let earlier = lines.filter(|(at, _)| is_earlier || is_same && *at < index).map(|(_, line)| line);
             before += earlier.filter(|it| it.billed_by(child.family) == billed).map(|it| it.amount.minor().max(0)).sum::<i64>();
         }
-        (standing - before).clamp(0, line.amount.minor())
+        (billed_now - before).clamp(0, line.amount.minor())
     }
 
     /// Returns ledger lines as document lines, grouped by product and rates.

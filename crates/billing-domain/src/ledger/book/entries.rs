@@ -26,7 +26,7 @@ impl ContractBook {
         match entry {
             Entry::Amended(contract) => {
                 self.is_end_moved |= contract.effective_end_date() != self.contract.effective_end_date();
-                self.notifications += 1;
+                self.notifications.count += 1;
                 self.contract = Arc::new((**contract).clone());
             }
             Entry::Opened { head, family } => {
@@ -46,7 +46,7 @@ impl ContractBook {
                 self.documents.insert(head.document_ref, document);
             }
             Entry::Redrawn(head) => {
-                self.places.retain(|_, standing| *standing != head.document_ref);
+                self.places.retain(|_, other| *other != head.document_ref);
                 self.note_places(head, LifecycleStatus::Draft);
                 self.change(head.document_ref, |document| document.head = (**head).clone())?;
             }
@@ -71,7 +71,7 @@ impl ContractBook {
             }
             Entry::Discarded { document_ref, .. } => {
                 self.remove_lines(*document_ref)?;
-                self.places.retain(|_, standing| standing != document_ref);
+                self.places.retain(|_, other| other != document_ref);
                 self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Discarded;
                     document.notifications += 1;
@@ -80,7 +80,7 @@ impl ContractBook {
             Entry::Voided { document_ref, content, .. } => {
                 self.billed_on.retain(|_, billing| billing != document_ref);
                 self.remove_lines(*document_ref)?;
-                self.places.retain(|_, standing| standing != document_ref);
+                self.places.retain(|_, other| other != document_ref);
                 let (family, kind) = self.change(*document_ref, |document| {
                     document.status = LifecycleStatus::Void;
                     document.notifications += 1;
@@ -111,10 +111,10 @@ impl ContractBook {
         self.with_events = with_events;
     }
 
-    pub(in crate::ledger) fn note_places(&mut self, head: &DocumentHead, standing: LifecycleStatus) {
-        if let (Purpose::Regular(slot), false) = (head.purpose, standing.is_void()) {
+    pub(in crate::ledger) fn note_places(&mut self, head: &DocumentHead, status: LifecycleStatus) {
+        if let (Purpose::Regular(kind), false) = (head.purpose, status.is_void()) {
             for no in &head.parts {
-                self.places.insert(BillingSlot { product_no: *no, period_start: head.period.start(), slot }, head.document_ref);
+                self.places.insert(BillingSlot { product_no: *no, period_start: head.period.start(), kind }, head.document_ref);
             }
         }
     }

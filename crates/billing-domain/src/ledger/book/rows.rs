@@ -29,10 +29,25 @@ pub struct ContractHeader {
     pub customer: Customer,
     /// The time at which the billing run processes the contract next; `None` if never.
     pub next_due_at: Option<Timestamp>,
+    /// What notifications about the contract need.
+    pub notifications: ContractNotifications,
+}
+
+/// What notifications about a contract need beside its documents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContractNotifications {
     /// The number of notifications about the contract.
-    pub notifications: u64,
+    pub count: u64,
     /// The failure of the billing run, if it could not bill the contract.
     pub failure: Option<BillingFailure>,
+}
+
+impl ContractNotifications {
+    /// Counts a notification that no entry causes, and returns its sequence.
+    pub const fn count_next(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
 }
 
 /// A failure to bill a contract, as the last billing run found it.

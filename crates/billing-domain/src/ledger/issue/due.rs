@@ -18,10 +18,9 @@ pub(in crate::ledger) fn open_places(
         for period in product.periods().take_while(|period| by.is_none_or(|by| may_be_due(period.start(), by))) {
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
-                let is_open =
-                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
+                let is_open = book.document_in_slot(part.slot()).is_none_or(|document| document.status == LifecycleStatus::Draft);
                 if is_open && by.is_none_or(|by| due_at <= by) {
-                    open.push((due_at, part.place()));
+                    open.push((due_at, part.slot()));
                 }
             }
         }
@@ -39,24 +38,24 @@ pub fn due_documents(book: &ContractBook, now: Timestamp, most: usize) -> Result
     let mut counted: Vec<(Timestamp, BillingSlot)> = Vec::new();
     let mut covered: BTreeSet<BillingSlot> = BTreeSet::new();
     let mut seen_drafts: BTreeSet<DocumentRef> = BTreeSet::new();
-    for (due_at, place) in due_places(book, now)? {
+    for (due_at, slot) in due_places(book, now)? {
         if counted.len() >= most {
             break;
         }
-        if let Some(draft) = book.document_in_slot(place) {
+        if let Some(draft) = book.document_in_slot(slot) {
             if seen_drafts.insert(draft.head.document_ref) {
-                counted.push((due_at, place));
+                counted.push((due_at, slot));
             }
             continue;
         }
-        if covered.contains(&place) {
+        if covered.contains(&slot) {
             continue;
         }
-        let part = part_of(&book.contract, place)?;
+        let part = part_of(&book.contract, slot)?;
         let (net_terms, payment) = book.payment_terms(&part)?;
-        covered.extend(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::place));
+        covered.extend(book.parts_to_consolidate(&book.contract, &part, net_terms, &payment)?.iter().map(ProductPart::slot));
         if has_to_open(book, &book.contract, &part)? {
-            counted.push((due_at, place));
+            counted.push((due_at, slot));
         }
     }
     Ok(counted)
@@ -79,11 +78,11 @@ pub(in crate::ledger) fn draft_due_at(book: &ContractBook, head: &DocumentHead) 
             let next_day = zone.start_of_day(day_after(zone.service_date(head.created_at)));
             Ok(Some(waits_for_its_period(book, head, next_day)?.unwrap_or(next_day)))
         }
-        Purpose::Regular(slot) => {
+        Purpose::Regular(kind) => {
             let mut first: Option<Timestamp> = None;
             for no in &head.parts {
-                let place = BillingSlot { product_no: *no, period_start: head.period.start(), slot };
-                if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, place)) {
+                let slot = BillingSlot { product_no: *no, period_start: head.period.start(), kind };
+                if let Some(part) = book.contract.product(*no).and_then(|product| part_in(product, slot)) {
                     let due_at = book.due_at(&part)?;
                     first = Some(first.map_or(due_at, |first| first.min(due_at)));
                 }
@@ -134,8 +133,7 @@ pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), 
             }
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
-                let is_open =
-                    book.document_in_slot(part.place()).is_none_or(|document| document.status == LifecycleStatus::Draft);
+                let is_open = book.document_in_slot(part.slot()).is_none_or(|document| document.status == LifecycleStatus::Draft);
                 if due_at > now && is_open {
                     found = Some(found.map_or(due_at, |found| found.min(due_at)));
                 }

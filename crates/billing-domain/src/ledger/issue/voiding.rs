@@ -44,12 +44,12 @@ pub fn void(
     for line in content.ledger_lines() {
         let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
         if let Some(period) = period.filter(|_| line.key.bill_with == BillWith::Usage) {
-            carriers.insert(part_for_usage(period).place(), (period.product_no, period.start()));
+            carriers.insert(part_for_usage(period).slot(), (period.product_no, period.start()));
         }
     }
-    for place in carriers.keys() {
+    for slot in carriers.keys() {
         if let Some(other) =
-            book.document_in_slot(*place).filter(|other| other.head.document_ref != document_ref && other.status.is_issued())
+            book.document_in_slot(*slot).filter(|other| other.head.document_ref != document_ref && other.status.is_issued())
         {
             let detail = format!(
                 "the usage of the document is now billed by {}, which is issued and would not bill it again",
@@ -62,8 +62,8 @@ pub fn void(
     let today = book.entity(&document.head.entity_ref)?.profile.time_zone.service_date(now);
     let on = document.issue_date.map_or(today, |issued| issued.max(today));
     book.put(Entry::Voided { document_ref, content: Box::new(content.clone()), at: now, on })?;
-    for (place, usage) in carriers {
-        if let Some(carrier) = book.document_in_slot(place).map(|carrier| carrier.head.document_ref) {
+    for (slot, usage) in carriers {
+        if let Some(carrier) = book.document_in_slot(slot).map(|carrier| carrier.head.document_ref) {
             book.move_events(usage, &[], carrier)?;
         }
     }

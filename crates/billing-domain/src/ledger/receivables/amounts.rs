@@ -6,11 +6,11 @@ impl ReceivablesAccount {
     pub(super) fn allocate_balance_to_all(
         &mut self,
         reopened: Vec<DocumentRef>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         for open in self.open_documents()?.into_iter().filter(|open| reopened.contains(open)) {
-            self.allocate_balance(open, moment, id_generator)?;
+            self.allocate_balance(open, context, id_generator)?;
         }
         Ok(())
     }
@@ -21,7 +21,7 @@ impl ReceivablesAccount {
         source: ApplicationSource,
         document_ref: DocumentRef,
         date: NaiveDate,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let most = self.unapplied_amount(source)?.minor().min(self.amount_due(document_ref)?.minor());
@@ -29,7 +29,7 @@ impl ReceivablesAccount {
             return Ok(());
         }
         let amount = Money::from_minor(most, self.key.currency);
-        self.put_application(source, document_ref, amount, date, moment, id_generator)
+        self.put_application(source, document_ref, amount, date, context, id_generator)
     }
 
     pub(super) fn put_application(
@@ -38,11 +38,11 @@ impl ReceivablesAccount {
         to: DocumentRef,
         amount: Money,
         date: NaiveDate,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let application_ref = ApplicationRef::from_uuid(id_generator.next_id());
-        let (recorded_at, recorded_by) = (moment.at, moment.by);
+        let (recorded_at, recorded_by) = (context.at, context.by);
         let application = Application { application_ref, from, to, amount, date, recorded_at, recorded_by };
         self.entries.push(AccountEntry::Applied(application.clone()));
         self.applications.insert(application_ref, application);
@@ -50,7 +50,7 @@ impl ReceivablesAccount {
         self.add_settled_amount(to, from, amount.minor(), date)?;
         if self.known(to)?.status == LifecycleStatus::Uncollectible {
             let lessened = self.zero().checked_sub(amount)?;
-            self.put_write_off(to, lessened, date, None, moment, id_generator);
+            self.put_write_off(to, lessened, date, None, context, id_generator);
         }
         Ok(())
     }
@@ -59,16 +59,16 @@ impl ReceivablesAccount {
         &mut self,
         application_ref: ApplicationRef,
         date: NaiveDate,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let taken = self.applications.remove(&application_ref);
         let taken = taken.ok_or_else(|| Refusal::Broken(format!("application {application_ref} isn't in the account")))?;
-        self.entries.push(AccountEntry::Unapplied { application_ref, at: moment.at, by: moment.by });
+        self.entries.push(AccountEntry::Unapplied { application_ref, at: context.at, by: context.by });
         self.add_used_amount(taken.from, -taken.amount.minor())?;
         self.add_settled_amount(taken.to, taken.from, -taken.amount.minor(), date)?;
         if self.known(taken.to)?.status == LifecycleStatus::Uncollectible {
-            self.put_write_off(taken.to, taken.amount, date, None, moment, id_generator);
+            self.put_write_off(taken.to, taken.amount, date, None, context, id_generator);
         }
         Ok(())
     }
@@ -79,12 +79,12 @@ impl ReceivablesAccount {
         amount: Money,
         date: NaiveDate,
         reason: Option<OneLine>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) {
         if amount.minor() != 0 {
             let write_off_ref = WriteOffRef::from_uuid(id_generator.next_id());
-            let (recorded_at, recorded_by) = (moment.at, moment.by);
+            let (recorded_at, recorded_by) = (context.at, context.by);
             let write_off = WriteOff { write_off_ref, document_ref, amount, date, reason, recorded_at, recorded_by };
             self.entries.push(AccountEntry::WrittenOff(write_off));
         }
@@ -163,14 +163,14 @@ impl ReceivablesAccount {
     pub(super) fn source_of(
         &self,
         source: ApplicationSource,
-        moment: &DecisionContext,
+        context: &DecisionContext,
     ) -> Result<(DocumentRef, NaiveDate), Refusal> {
         let refused = |detail: &str| Err(Refusal::conflict("not_unapplied", detail));
         match source {
             ApplicationSource::Credit(credit) => {
                 let document = self.known(credit)?;
                 match (document.head.kind, document.status.is_issued()) {
-                    (DocumentKind::Credit, true) => Ok((credit, moment.zone.service_date(document.head.created_at))),
+                    (DocumentKind::Credit, true) => Ok((credit, context.zone.service_date(document.head.created_at))),
                     (DocumentKind::Credit, false) => refused("only an issued credit can be refunded or applied"),
                     (DocumentKind::Invoice | DocumentKind::Debit, _) => {
                         refused("an invoice or a debit cannot be refunded or applied: use one of its payments, or a credit")

@@ -12,7 +12,7 @@ impl ReceivablesAccount {
     pub fn issue(
         &mut self,
         issued: Vec<Issuance>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let mut credits: Vec<(DocumentRef, BTreeSet<DocumentRef>)> = Vec::new();
@@ -24,7 +24,7 @@ impl ReceivablesAccount {
                 self.unapplied = self.unapplied.checked_add(total)?;
                 credits.push((document_ref, takes_back));
             } else {
-                document.settlement = document.settlement.dated(total, moment.today())?;
+                document.settlement = document.settlement.dated(total, context.today())?;
                 if document.settlement.paid_date.is_some() {
                     self.settled.insert(document_ref);
                 }
@@ -33,13 +33,13 @@ impl ReceivablesAccount {
             self.documents.insert(document_ref, document);
         }
         for (credit, takes_back) in &credits {
-            self.allocate_credit_in_family(*credit, takes_back, moment, id_generator)?;
+            self.allocate_credit_in_family(*credit, takes_back, context, id_generator)?;
         }
         for (credit, _) in &credits {
-            self.allocate_to_open_documents(ApplicationSource::Credit(*credit), moment, id_generator)?;
+            self.allocate_to_open_documents(ApplicationSource::Credit(*credit), context, id_generator)?;
         }
         for debt in debts {
-            self.allocate_balance(debt, moment, id_generator)?;
+            self.allocate_balance(debt, context, id_generator)?;
         }
         Ok(())
     }
@@ -55,7 +55,7 @@ impl ReceivablesAccount {
         &mut self,
         credit: DocumentRef,
         takes_back: &BTreeSet<DocumentRef>,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let credit_document = self.known(credit)?;
@@ -83,7 +83,7 @@ impl ReceivablesAccount {
         targets.sort_by_key(|document| (turn(document), std::cmp::Reverse((document.issue_date, document.head.document_ref))));
         let targets: Vec<DocumentRef> = targets.into_iter().map(|document| document.head.document_ref).collect();
         for target in targets {
-            self.apply_most(ApplicationSource::Credit(credit), target, moment.today(), moment, id_generator)?;
+            self.apply_most(ApplicationSource::Credit(credit), target, context.today(), context, id_generator)?;
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl ReceivablesAccount {
     pub(super) fn allocate_to_open_documents(
         &mut self,
         source: ApplicationSource,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         if !self.applies_balance {
@@ -103,7 +103,7 @@ impl ReceivablesAccount {
             if self.unapplied_amount(source)?.minor() == 0 {
                 break;
             }
-            self.apply_most(source, open, moment.today(), moment, id_generator)?;
+            self.apply_most(source, open, context.today(), context, id_generator)?;
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl ReceivablesAccount {
     pub(super) fn allocate_balance(
         &mut self,
         document_ref: DocumentRef,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         if !self.applies_balance || self.unapplied.minor() == 0 {
@@ -120,7 +120,7 @@ impl ReceivablesAccount {
         }
         let mut sources: Vec<(NaiveDate, ApplicationSource)> = Vec::new();
         for document in self.documents.values().filter(|document| document.owed().is_ok_and(|owed| owed.unapplied.is_some())) {
-            let issue_date = document.issue_date.unwrap_or_else(|| moment.today());
+            let issue_date = document.issue_date.unwrap_or_else(|| context.today());
             sources.push((issue_date, ApplicationSource::Credit(document.head.document_ref)));
         }
         for payment in self.payments.values().filter(|payment| payment.kind == PaymentKind::Payment) {
@@ -131,7 +131,7 @@ impl ReceivablesAccount {
             if self.amount_due(document_ref)?.minor() == 0 {
                 break;
             }
-            self.apply_most(source, document_ref, moment.today(), moment, id_generator)?;
+            self.apply_most(source, document_ref, context.today(), context, id_generator)?;
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ impl ReceivablesAccount {
     pub fn void(
         &mut self,
         document_ref: DocumentRef,
-        moment: &DecisionContext,
+        context: &DecisionContext,
         id_generator: &mut impl IdGenerator,
     ) -> Result<(), Refusal> {
         let document = self.known(document_ref)?.clone();
@@ -169,10 +169,10 @@ impl ReceivablesAccount {
                 return Err(Refusal::conflict("credit_refunded", detail));
             }
             let reopened =
-                self.reverse_applications_of(ApplicationSource::Credit(document_ref), moment.today(), moment, id_generator)?;
+                self.reverse_applications_of(ApplicationSource::Credit(document_ref), context.today(), context, id_generator)?;
             self.unapplied = self.unapplied.checked_sub(document.total.unwrap_or(self.zero()))?;
             self.put_void(document_ref)?;
-            return self.allocate_balance_to_all(reopened, moment, id_generator);
+            return self.allocate_balance_to_all(reopened, context, id_generator);
         }
         let is_on_it = |payment: &&Payment| {
             payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()

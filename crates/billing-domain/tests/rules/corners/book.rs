@@ -450,7 +450,7 @@ impl Book {
     /// Describes every document with its lines.
     pub(crate) fn dump(&self) -> String {
         let text = |document: &SimulatedDocument| {
-            let lines = if document.standing.is_void() { Vec::new() } else { lines(document) };
+            let lines = if document.status.is_void() { Vec::new() } else { lines(document) };
             format!("{} {lines:?}", describe(document))
         };
         self.bill.all_documents().into_iter().map(text).collect::<Vec<_>>().join("\n")
@@ -479,22 +479,22 @@ fn lines(document: &SimulatedDocument) -> Vec<String> {
 
 fn describe(document: &SimulatedDocument) -> String {
     let parent = document.parent().map_or_else(String::new, |parent| format!(" of {}", short(&parent)));
-    let is_void = document.standing.is_void();
+    let is_void = document.status.is_void();
     let amount = if is_void { String::new() } else { format!(" {}", document.total().to_decimal()) };
-    format!("{}{amount} {}{parent}", short(&document.number.to_string()), standing(document.standing))
+    format!("{}{amount} {}{parent}", short(&document.number.to_string()), status(document.status))
 }
 
 fn previewed(document: &SimulatedDocument) -> String {
     let total = document.total().to_decimal();
     if document.is_opened() {
-        format!("{} {total} {}", short(&document.number.to_string()), standing(document.standing))
+        format!("{} {total} {}", short(&document.number.to_string()), status(document.status))
     } else {
         format!("{} {total}", kind(document.kind()))
     }
 }
 
-const fn standing(standing: LifecycleStatus) -> &'static str {
-    match standing {
+const fn status(status: LifecycleStatus) -> &'static str {
+    match status {
         LifecycleStatus::Draft => "DRAFT",
         LifecycleStatus::Issued => "ISSUED",
         LifecycleStatus::Uncollectible => "UNCOLLECTIBLE",

@@ -312,7 +312,7 @@ impl World {
     /// Checks that each live event is on a document in force, or on a void document that waits for its replacement.
     fn check_events(&self) -> Checked {
         for (kept, event) in self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted) {
-            let document = self.book.document(kept.standing).ok_or_else(|| format!("{event:?} stands nowhere"))?;
+            let document = self.book.document(kept.listed_on).ok_or_else(|| format!("{event:?} stands nowhere"))?;
             if document.status == LifecycleStatus::Discarded {
                 return Err(format!("{event:?} stands on a discarded {}", self.reported(document)));
             }
@@ -320,7 +320,7 @@ impl World {
         // The list of events of an issued document is fixed at its issue. An event that returns stands on its parent, and another
         // document of the family can list it (billing rules 5).
         for (index, (kept, event)) in self.events.iter().zip(&self.model.events).enumerate() {
-            let document = self.book.document(kept.standing).ok_or("an event stands nowhere")?;
+            let document = self.book.document(kept.listed_on).ok_or("an event stands nowhere")?;
             let of_family = |other: &DocumentRef| self.book.document(*other).is_some_and(|other| other.family == document.family);
             let is_listed = || self.listed.iter().any(|(other, listed)| listed.contains(&index) && of_family(other));
             if !event.deleted && document.status.is_issued() && !is_listed() {

@@ -397,8 +397,8 @@ impl World {
     }
 
     fn write_off(&mut self, document: usize, undo: bool) -> Checked {
-        let standing = if undo { LifecycleStatus::Uncollectible } else { LifecycleStatus::Issued };
-        let mostly = |document: &BookDocument| document.status == standing && Self::rest_of(document) > 0;
+        let status = if undo { LifecycleStatus::Uncollectible } else { LifecycleStatus::Issued };
+        let mostly = |document: &BookDocument| document.status == status && Self::rest_of(document) > 0;
         let Some(chosen) = self.chosen(document, mostly).or_else(|| self.chosen(document, |_| true)) else { return Ok(()) };
         let (key, moment, document_ref) = (AccountKey::of(&chosen), self.moment(&chosen), chosen.head.document_ref);
         let place = self.place_of(document_ref).ok_or("an unknown document")?;

@@ -42,7 +42,7 @@ pub(crate) type Checked<T = ()> = Result<T, String>;
 pub(crate) struct StoredEvent {
     pub(crate) event_ref: EventRef,
     /// The document that has the event's latest change.
-    pub(crate) standing: DocumentRef,
+    pub(crate) listed_on: DocumentRef,
 }
 
 pub(crate) struct World {
@@ -159,9 +159,9 @@ impl World {
         decide: impl FnOnce(&mut ContractBook, Timestamp, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>,
     ) -> Result<Result<(T, Vec<Entry>), Refusal>, String> {
         // Brings the book into the state of a newly loaded book.
-        let standing =
-            self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted).map(|(kept, _)| kept.standing);
-        self.book.put_events(standing.collect());
+        let listed_on =
+            self.events.iter().zip(&self.model.events).filter(|(_, event)| !event.deleted).map(|(kept, _)| kept.listed_on);
+        self.book.put_events(listed_on.collect());
         let before = self.book.clone();
         let mut ids = self.ids;
         let mut id_generator = || {
@@ -218,8 +218,8 @@ impl World {
                                     .period_at(event.day)
                                     .is_some_and(|period| period.start == start)
                         });
-                        if here && self.events[i].standing == *from {
-                            self.events[i].standing = *to;
+                        if here && self.events[i].listed_on == *from {
+                            self.events[i].listed_on = *to;
                         }
                     }
                 }
@@ -228,7 +228,7 @@ impl World {
         }
         for entry in entries {
             if let Entry::Issued { document_ref, .. } = entry {
-                let on_it = self.events.iter().enumerate().filter(|(_, event)| event.standing == *document_ref);
+                let on_it = self.events.iter().enumerate().filter(|(_, event)| event.listed_on == *document_ref);
                 self.listed.insert(*document_ref, on_it.map(|(index, _)| index).collect());
             }
         }
@@ -570,12 +570,12 @@ impl World {
         })?;
         let mut next = self.model.clone();
         next.events.push(event);
-        let Some((standing, entries)) = self.taken("an event", made, &next)? else {
+        let Some((listed_on, entries)) = self.taken("an event", made, &next)? else {
             let usage_product_ref = convert::usage_ref(usage);
             return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
         };
         self.model = next;
-        self.events.push(StoredEvent { event_ref: counted.event_ref, standing });
+        self.events.push(StoredEvent { event_ref: counted.event_ref, listed_on });
         self.note("event taken");
         self.write(&entries)?;
         let usage_product_ref = convert::usage_ref(usage);
@@ -629,24 +629,24 @@ impl World {
             };
             (after.product, after.day) = (product, day);
         }
-        let (key, standing) = (self.key(&before), self.events[index].standing);
+        let (key, listed_on) = (self.key(&before), self.events[index].listed_on);
         let present = (self.counted(index, &before), self.without(index));
         let (stays, counted) = (key == self.key(&after), self.counted(index, &after));
         let made = self.decide(|book, now, mut ids| {
             if stays {
-                return post::post_usage_change(book, &key, present, Some(counted), standing, now, &mut ids);
+                return post::post_usage_change(book, &key, present, Some(counted), listed_on, now, &mut ids);
             }
-            post::post_usage_change(book, &key, present, None, standing, now, &mut ids)?;
+            post::post_usage_change(book, &key, present, None, listed_on, now, &mut ids)?;
             post::post_usage(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
         next.events[index] = after;
-        let Some((standing, entries)) = self.taken("an update", made, &next)? else {
+        let Some((listed_on, entries)) = self.taken("an update", made, &next)? else {
             let (at, quantity) = (when.map(|_| next.events[index].at), quantity.map(convert::quantity));
             return self.tell(Deed::Update { event: index, at, quantity }, false);
         };
         self.model = next;
-        self.events[index].standing = standing;
+        self.events[index].listed_on = listed_on;
         self.note(if stays { "update taken" } else { "update moved" });
         self.write(&entries)?;
         let at = when.map(|_| self.model.events[index].at);
@@ -657,9 +657,9 @@ impl World {
         let Some(index) = self.live(event) else { return Ok(()) };
         let key = self.key(&self.model.events[index]);
         let present = (self.counted(index, &self.model.events[index]), self.without(index));
-        let standing = self.events[index].standing;
+        let listed_on = self.events[index].listed_on;
         let made =
-            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, present, None, standing, now, &mut ids))?;
+            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, present, None, listed_on, now, &mut ids))?;
         let mut next = self.model.clone();
         next.events[index].deleted = true;
         let Some((_, entries)) = self.taken("a delete", made, &next)? else { return self.tell(Deed::Delete(index), false) };
@@ -796,8 +796,8 @@ impl World {
         self.charged("delete of a charge", made, expected, Deed::DeleteCharge(present.charge_ref))
     }
 
-    fn numbered(&self, document: usize, standing: LifecycleStatus) -> Option<BookDocument> {
-        let of: Vec<&BookDocument> = self.book.documents().filter(|document| document.status == standing).collect();
+    fn numbered(&self, document: usize, status: LifecycleStatus) -> Option<BookDocument> {
+        let of: Vec<&BookDocument> = self.book.documents().filter(|document| document.status == status).collect();
         (!of.is_empty()).then(|| of[document % of.len()].clone())
     }
 
@@ -1189,7 +1189,7 @@ impl World {
             .events
             .iter()
             .zip(&self.events)
-            .map(|(event, kept)| format!("EVT {:?} on {}", event, kept.standing.as_uuid().as_u128() - 1_000));
+            .map(|(event, kept)| format!("EVT {:?} on {}", event, kept.listed_on.as_uuid().as_u128() - 1_000));
         let periods = self.model.products.iter().map(|product| {
             let periods: Vec<String> = product
                 .periods

@@ -100,7 +100,7 @@ fn a_credit_that_came_to_have_the_wrong_sign_is_issued_as_a_debit() {
     let issued = bill(&story.on("2026-02-10").issue("UB-CRD-1"), "2026-02-10");
     let debit = issued.document_of_event("first");
     assert_eq!(debit.to_string(), "UB-DBT-1 ISSUED 2026-01-01…2026-01-31: 5.95 EUR", "the event moves to the debit");
-    assert!(issued.document("UB-CRD-1").standing.is_void(), "the credit keeps its number");
+    assert!(issued.document("UB-CRD-1").status.is_void(), "the credit keeps its number");
 }
 
 #[test]

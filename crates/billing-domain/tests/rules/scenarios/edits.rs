@@ -165,7 +165,7 @@ fn a_cancelled_contract_bills_its_current_period_to_the_end() {
         .refused("contract_over");
     let cancelled = bill(&story, "2026-01-11");
     assert_eq!(cancelled.contract().effective_end_date().map(|day| day.to_string()).as_deref(), Some("2026-01-11"));
-    assert!(cancelled.document("UB-INV-1").standing.is_issued());
+    assert!(cancelled.document("UB-INV-1").status.is_issued());
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_contract_cancelled_now_bills_its_days_and_its_usage_at_once() {
     let story = used().on("2026-01-11").cancel_today();
     let cancelled = bill(&story, "2026-01-11");
     let invoice = cancelled.document("UB-INV-1");
-    assert!(invoice.standing.is_issued());
+    assert!(invoice.status.is_issued());
     assert_eq!(invoice.period.to_string(), "2026-01-01…2026-01-11");
     // 11 of 31 days of 49.00.
     assert_eq!(invoice.amounts(), ["platform-fee 17.39", "calls 60.00"]);
@@ -191,7 +191,7 @@ fn what_was_billed_in_advance_for_days_after_the_cancel_is_credited() {
     let invoice = bill(&in_advance(), "2026-01-11");
     let cancelled = bill(&in_advance().on("2026-01-11").cancel_today(), "2026-01-11");
     let credit = cancelled.document("UB-CRD-1");
-    assert!(credit.standing.is_issued());
+    assert!(credit.status.is_issued());
     // 20 of 31 days of 30.00 and of 12.00.
     assert_eq!(credit.amounts(), ["a 19.35", "b 7.74"]);
     let after = cancelled.document("UB-INV-1");

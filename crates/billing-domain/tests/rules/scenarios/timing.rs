@@ -149,7 +149,7 @@ fn an_event_that_lowers_the_price_is_credited_at_once() {
     let credit = billed.document_of_event("one more");
     assert_eq!((credit.number.to_string().as_str(), credit.totals()[0].as_str()), ("UB-CRD-1", "4.95"));
     assert_eq!((credit.purpose(), credit.parent().as_deref()), (Purpose::Usage, Some("UB-INV-1")));
-    assert!(credit.standing.is_issued());
+    assert!(credit.status.is_issued());
     assert_eq!(billed.document("UB-INV-1").to_string(), "UB-INV-1 ISSUED 2026-01-01…2026-01-31: 0.00 EUR", "it has children");
 }
 
