@@ -550,11 +550,8 @@ mod tests {
         let mut prepaid =
             metered(UsagePrice::Percentage { rate: Percentage::parse("1").expect("percent"), fixed_amount: price("0.25") });
         prepaid.charge.prepaid_quantity = Some(Quantity::parse("2000").expect("a quantity"));
-        let fixed = LineItemPrice::Fixed {
-            price: FixedPrice::Flat { amount: price("49") },
-            recurrence: Recurrence::EachPeriod,
-            goods: false,
-        };
+        let flat = FixedPrice::Flat { amount: price("49") };
+        let fixed = LineItemPrice::Fixed { price: flat, recurrence: Recurrence::EachPeriod, goods: false };
         let tiers = metered(UsagePrice::Graduated(three_tiers()));
         let line_items = vec![
             item("fee", fixed),

@@ -5,9 +5,7 @@ use thiserror::Error;
 
 use super::schedule::{BillingCycle, BillingSchedule};
 use crate::calendar::Period;
-use crate::catalog::{
-    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct,
-};
+use crate::catalog::{FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct};
 use crate::codes::UnitCode;
 use crate::money::{Currency, Percentage, Price};
 use crate::party::legal::BuyerReference;
@@ -326,7 +324,7 @@ pub struct MeteredCharge {
     /// The unit as a standard code.
     pub unit_code: UnitCode,
     /// The aggregation of a period's quantities.
-    pub aggregation: Aggregation,
+    pub aggregation: crate::catalog::Aggregation,
 }
 
 impl SelectedLineItem {

@@ -186,12 +186,11 @@ impl Found {
         let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
-        let count = row.checked("notification_count", u64::try_from(notification_count))?;
         let notified_at = row.optional("failure_told_at", failure_told_at)?;
         let failures: Option<BillingFailureJson> = failures.map(|failures| row.json("failures", &failures)).transpose()?;
         let failure = failures.zip(notified_at).map(|(failures, notified_at)| failures.read(&row, notified_at)).transpose()?;
-        let notifications = ContractNotifications { count, failure };
-        Ok(ContractHeader { contract, customer, next_due_at, notifications })
+        let count = row.checked("notification_count", u64::try_from(notification_count))?;
+        Ok(ContractHeader { contract, customer, next_due_at, notifications: ContractNotifications { count, failure } })
     }
 }
 

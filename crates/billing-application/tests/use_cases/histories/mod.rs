@@ -581,11 +581,7 @@ impl UseCases {
         for (event_ref, kept) in self.events.iter().zip(&world.events) {
             let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
             if !event.deleted {
-                same(
-                    "an event's document",
-                    &world.place_of(kept.listed_on),
-                    &places.get(&event.placement.document_ref).copied(),
-                )?;
+                same("event's document", &world.place_of(kept.listed_on), &places.get(&event.placement.document_ref).copied())?;
             }
         }
         Ok(())
