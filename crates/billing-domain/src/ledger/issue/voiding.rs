@@ -18,7 +18,7 @@ pub(in crate::ledger) fn void_draft(book: &mut ContractBook, document_ref: Docum
 /// - an adjustment or a child
 /// - a document whose usage another issued document bills now
 ///
-/// This function doesn't check payments; see [`ReceivablesAccount::void`](super::receivables::ReceivablesAccount::void).
+/// This function doesn't check payments; see [`ReceivablesAccount::void`](crate::ledger::receivables::ReceivablesAccount::void).
 pub fn void(
     book: &mut ContractBook,
     document_ref: DocumentRef,
