@@ -19,11 +19,13 @@ const WITHOUT_ENDING: [&str; 2] = ["Dockerfile", "run"];
 /// Folders whose files have no ending: programs, and inputs of the fuzz tests.
 const FOLDERS_WITHOUT_ENDINGS: [&str; 2] = ["scripts/", "crates/billing-fuzz/corpus/"];
 
+/// Files that are one table: each operation, table of the database or setting is an entry.
+const TABLES: [&str; 3] =
+    ["crates/billing-api/src/operations.rs", "crates/billing-server/src/settings.rs", "crates/billing-storage/src/schema.rs"];
+
 /// Files with more than [`MAX_LINES`] lines, and the lines that each may have. A file leaves the list when it is short enough, and no
 /// file may grow.
-const LONG_FILES: [(&str, usize); 37] = [
-    ("crates/billing-api/src/dto/tests/documents.rs", 619),
-    ("crates/billing-api/src/operations.rs", 1458),
+const LONG_FILES: [(&str, usize); 32] = [
     ("crates/billing-application/src/book_repository.rs", 678),
     ("crates/billing-application/src/documents/mod.rs", 633),
     ("crates/billing-application/src/usage/import.rs", 692),
@@ -47,15 +49,12 @@ const LONG_FILES: [(&str, usize); 37] = [
     ("crates/billing-domain/tests/rules/histories/model/amend.rs", 758),
     ("crates/billing-domain/tests/rules/histories/world.rs", 1251),
     ("crates/billing-http/src/metrics.rs", 680),
-    ("crates/billing-server/src/settings.rs", 746),
     ("crates/billing-storage/src/database.rs", 669),
     ("crates/billing-storage/src/json/issued.rs", 650),
     ("crates/billing-storage/src/ports/contracts.rs", 723),
     ("crates/billing-storage/src/ports/lists.rs", 688),
     ("crates/billing-storage/src/ports/webhooks.rs", 675),
-    ("crates/billing-storage/src/schema.rs", 714),
     ("crates/billing-testkit/src/suite/lists.rs", 837),
-    ("crates/billing-testkit/src/suite/mod.rs", 827),
     ("crates/billing-typesetter/tests/printing/main.rs", 668),
     ("tests/all/bank.rs", 674),
     ("tests/it/team.rs", 682),
@@ -90,7 +89,7 @@ fn files() -> Vec<String> {
 #[test]
 fn files_with_code_have_at_most_600_lines_and_the_longer_ones_do_not_grow() {
     let mut wrong = Vec::new();
-    for path in files().iter().filter(|path| path.ends_with(".rs")) {
+    for path in files().iter().filter(|path| path.ends_with(".rs") && !TABLES.contains(&path.as_str())) {
         let lines = fs::read_to_string(root().join(path)).expect("a file").lines().count();
         match LONG_FILES.iter().find(|(known, _)| known == path) {
             None if lines > MAX_LINES => wrong.push(format!("{path} has {lines} lines, more than {MAX_LINES}: split it")),

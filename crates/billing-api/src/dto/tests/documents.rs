@@ -1,9 +1,6 @@
-//! Documents and billing runs.
+//! Documents.
 
-use billing_application::billing_run::{BilledDocument, BillingReport, FailedContract};
 use billing_application::documents::{DocumentView, IssueDates, OpenedFields, RelatedDocument};
-use billing_application::error::UseCaseError;
-use billing_application::names::ObjectNames;
 use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{DiscountAndTax, FamilySums};
@@ -13,21 +10,18 @@ use billing_domain::document::{
     AppliedAtIssue, AtIssue, CONTENT_FORMAT, DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose,
     Settlement,
 };
-use billing_domain::money::{AmountOutOfRange, Currency, Money};
+use billing_domain::money::{Currency, Money};
 use billing_domain::party::NetTerms;
-use billing_domain::ports::{IdSource, StoreError};
+use billing_domain::ports::IdSource;
 use billing_domain::refs::{DocumentRef, EventRef};
-use billing_domain::refusal::Refusal;
-use billing_domain::runs::FailedDocument;
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::billing::BillingReportJson;
 use super::super::documents::DocumentJson;
 use super::schemas::assert_fits;
-use super::{check, json, posted_back, presented, steps};
+use super::{json, posted_back, presented, steps};
 
 /// Returns the document lines of a fixed item with these quantities.
 fn fixed_line(quantities: &[(&str, &str)]) -> Value {
@@ -51,7 +45,7 @@ fn a_fixed_line_shows_the_quantities_it_was_agreed_in() {
 }
 
 /// Returns January of a contract with a fixed, a metered and a tiered line item and a minimum fee. Each usage is 1500.5.
-fn january(currency: Currency) -> (Contract, DocumentContent) {
+pub(super) fn january(currency: Currency) -> (Contract, DocumentContent) {
     let ids = CountingIds::new();
     let tiers: &[(Option<&str>, &str, &str)] = &[(Some("100"), "0.10", "0"), (Some("1000"), "0.05", "1"), (None, "0.01", "0")];
     let items = vec![fixtures::fixed("base", "20"), fixtures::per_unit("calls", "0.0025"), fixtures::graduated("storage", tiers)];
@@ -495,125 +489,4 @@ fn money_has_the_digits_of_its_currency() {
     }
     let yen = posted_back(&DocumentJson::from(&preview(fixtures::currency("JPY"))));
     assert_eq!((yen["sub_total"].to_string(), yen["total_tax"].to_string()), ("100".to_owned(), "17".to_owned()));
-}
-
-#[test]
-fn a_billing_run_is_real_unless_told_otherwise() {
-    for (body, dry_run) in [("{}", false), (r#"{"dry_run":null}"#, false), (r#"{"dry_run":true}"#, true)] {
-        assert_eq!(super::billing_run(Some(&json(body))), Ok(dry_run), "{body}");
-    }
-    assert_eq!(super::billing_run(None), Ok(false));
-    let rows: &[(&str, &[&str])] = &[(r#"{"dry_run":"yes"}"#, &["/dry_run wrong_type"]), ("true", &["/ wrong_type"])];
-    check(|body| super::billing_run(Some(body)), rows);
-}
-
-#[test]
-#[expect(clippy::too_many_lines, reason = "one JSON object")]
-fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
-    let ids = CountingIds::new();
-    let (contract, _) = january(fixtures::eur());
-    let number =
-        fixtures::document_head(&ids, &contract, &fixtures::entity("main"), fixtures::period("2026-01-01", "2026-01-31")).number;
-    let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
-    let contract_ref = contract.contract_ref;
-    let failed = |problem| FailedContract::whole(contract_ref, problem);
-    let unissued = FailedDocument { period: fixtures::period("2026-01-01", "2026-01-31"), document_ref: None };
-    let lacking = Refusal::conflict("paper_incomplete", "the paper lacks a field");
-    let report = BillingReport {
-        run_ref: None,
-        issued: vec![BilledDocument { contract_ref, opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
-        voided: vec![BilledDocument {
-            contract_ref,
-            opened: None,
-            kind: DocumentKind::Debit,
-            total: Money::zero(fixtures::currency("JPY")),
-        }],
-        failed: vec![
-            failed(UseCaseError::AmountOutOfRange(AmountOutOfRange)),
-            FailedContract::of_document(contract_ref, unissued, lacking),
-            failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
-        ],
-        dry_run: true,
-        next: None,
-        names: ObjectNames::default(),
-    };
-    let shown = presented(&BillingReportJson::from(&report));
-    assert!(!shown.contains("10.0.0.7"), "{shown}");
-    assert_snapshot!(shown, @r#"
-    {
-      "run_ref": null,
-      "issued": [
-        {
-          "document_ref": "019b76da-a802-7000-8000-000000000002",
-          "document_number": "MAIN-INV-1",
-          "kind": "INVOICE",
-          "contract_ref": "019b76da-a802-7000-8000-000000000002",
-          "contract_number": null,
-          "customer_ref": null,
-          "customer_name": null,
-          "currency": "EUR",
-          "total": 30.80
-        }
-      ],
-      "voided": [
-        {
-          "document_ref": null,
-          "document_number": null,
-          "kind": "DEBIT",
-          "contract_ref": "019b76da-a802-7000-8000-000000000002",
-          "contract_number": null,
-          "customer_ref": null,
-          "customer_name": null,
-          "currency": "JPY",
-          "total": 0
-        }
-      ],
-      "failed": [
-        {
-          "contract_ref": "019b76da-a802-7000-8000-000000000002",
-          "contract_number": null,
-          "customer_ref": null,
-          "customer_name": null,
-          "period_start": null,
-          "period_end": null,
-          "document_ref": null,
-          "document_number": null,
-          "problem": {
-            "code": "amount_out_of_range",
-            "detail": "an amount would exceed 10^15 minor units, or the usage of a period 10^19: use a smaller quantity or price"
-          }
-        },
-        {
-          "contract_ref": "019b76da-a802-7000-8000-000000000002",
-          "contract_number": null,
-          "customer_ref": null,
-          "customer_name": null,
-          "period_start": "2026-01-01",
-          "period_end": "2026-01-31",
-          "document_ref": null,
-          "document_number": null,
-          "problem": {
-            "code": "paper_incomplete",
-            "detail": "the paper lacks a field"
-          }
-        },
-        {
-          "contract_ref": "019b76da-a802-7000-8000-000000000002",
-          "contract_number": null,
-          "customer_ref": null,
-          "customer_name": null,
-          "period_start": null,
-          "period_end": null,
-          "document_ref": null,
-          "document_number": null,
-          "problem": {
-            "code": "internal_error",
-            "detail": "the service failed: give the request id to its operators"
-          }
-        }
-      ],
-      "dry_run": true,
-      "next": null
-    }
-    "#);
 }

@@ -1,6 +1,7 @@
 //! Request bodies: violations by pointer and code. Response bodies: their JSON.
 
 mod access;
+mod billing;
 mod contract_changes;
 mod contract_lines;
 mod contract_view;
