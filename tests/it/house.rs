@@ -49,7 +49,7 @@ const LONG_FILES: [(&str, usize); 32] = [
     ("crates/billing-domain/tests/rules/histories/model/amend.rs", 758),
     ("crates/billing-domain/tests/rules/histories/world.rs", 1251),
     ("crates/billing-http/src/metrics.rs", 680),
-    ("crates/billing-storage/src/database.rs", 669),
+    ("crates/billing-storage/src/database.rs", 646),
     ("crates/billing-storage/src/json/issued.rs", 650),
     ("crates/billing-storage/src/ports/contracts.rs", 723),
     ("crates/billing-storage/src/ports/lists.rs", 688),

@@ -70,6 +70,25 @@ pub(crate) struct SqliteManager {
     path: PathBuf,
     busy_timeout: Duration,
     read_only: bool,
+    synchronous: Synchronous,
+}
+
+/// Whether a commit of SQLite waits until the disk has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Synchronous {
+    Full,
+    /// For a sandbox, whose data is worth nothing after a power failure.
+    Off,
+}
+
+impl Synchronous {
+    /// Returns the word of `PRAGMA synchronous` and the number that it reads back.
+    const fn pragma(self) -> (&'static str, i64) {
+        match self {
+            Self::Full => ("FULL", 2),
+            Self::Off => ("OFF", 0),
+        }
+    }
 }
 
 /// Opens connections to a PostgreSQL server.
@@ -134,12 +153,39 @@ pub(crate) type Pooled<M> = PooledConnection<M>;
 impl SqliteManager {
     pub(crate) fn new(path: &Path, busy_timeout: Duration, read_only: bool) -> std::io::Result<Self> {
         // An absolute path, so that SQLite never interprets a relative name as a URI.
-        Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only })
+        Ok(Self { path: std::path::absolute(path)?, busy_timeout, read_only, synchronous: Synchronous::Full })
+    }
+
+    /// Returns the same with another durability.
+    pub(crate) fn with_synchronous(self, synchronous: Synchronous) -> Self {
+        Self { synchronous, ..self }
     }
 
     /// Returns the time that its connections wait for locks.
     pub(crate) const fn busy_timeout(&self) -> Duration {
         self.busy_timeout
+    }
+
+    /// Checks the settings that make acknowledged rows durable. A pragma that cannot be set reports no error, so each one
+    /// is read back.
+    pub(crate) fn check_pragmas(&self, connection: &mut SqliteConnection) -> Result<(), ConnectError> {
+        let pragmas: Pragmas = diesel::sql_query(
+            "SELECT journal_mode, synchronous, foreign_keys, timeout \
+             FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys, pragma_busy_timeout",
+        )
+        .get_result(connection)?;
+        let kept = pragmas.journal_mode == "wal"
+            && pragmas.synchronous == self.synchronous.pragma().1
+            && pragmas.foreign_keys == 1
+            && pragmas.timeout > 0;
+        if kept {
+            Ok(())
+        } else {
+            Err(ConnectError(format!(
+                "SQLite does not apply the required settings: journal_mode is {}, synchronous {}, foreign_keys {}, busy_timeout {} ms",
+                pragmas.journal_mode, pragmas.synchronous, pragmas.foreign_keys, pragmas.timeout,
+            )))
+        }
     }
 
     /// Opens a connection on which only the busy timeout is set.
@@ -159,12 +205,13 @@ impl ManageConnection for SqliteManager {
         // The busy timeout comes first, because every later statement can meet another connection's lock.
         let mut connection = self.bare()?;
         let (cache, query_only) = if self.read_only { (READER_CACHE_KIB, "ON") } else { (WRITER_CACHE_KIB, "OFF") };
+        let (synchronous, _) = self.synchronous.pragma();
         connection.batch_execute(&format!(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA foreign_keys = ON; \
              PRAGMA wal_autocheckpoint = {WAL_AUTOCHECKPOINT_PAGES}; PRAGMA journal_size_limit = {WAL_KEPT_BYTES}; \
              PRAGMA cache_size = -{cache}; PRAGMA query_only = {query_only};"
         ))?;
-        check_pragmas(&mut connection)?;
+        self.check_pragmas(&mut connection)?;
         Ok(Link { connection, lost: false, shards: None })
     }
 
@@ -187,31 +234,6 @@ struct Pragmas {
     foreign_keys: i64,
     #[diesel(sql_type = BigInt)]
     timeout: i64,
-}
-
-/// The value of `PRAGMA synchronous` for FULL.
-const SYNCHRONOUS_FULL: i64 = 2;
-
-/// Checks the settings that make acknowledged rows durable. A pragma that cannot be set reports no error, so each one
-/// is read back.
-pub(crate) fn check_pragmas(connection: &mut SqliteConnection) -> Result<(), ConnectError> {
-    let pragmas: Pragmas = diesel::sql_query(
-        "SELECT journal_mode, synchronous, foreign_keys, timeout \
-         FROM pragma_journal_mode, pragma_synchronous, pragma_foreign_keys, pragma_busy_timeout",
-    )
-    .get_result(connection)?;
-    let kept = pragmas.journal_mode == "wal"
-        && pragmas.synchronous == SYNCHRONOUS_FULL
-        && pragmas.foreign_keys == 1
-        && pragmas.timeout > 0;
-    if kept {
-        Ok(())
-    } else {
-        Err(ConnectError(format!(
-            "SQLite does not apply the required settings: journal_mode is {}, synchronous {}, foreign_keys {}, busy_timeout {} ms",
-            pragmas.journal_mode, pragmas.synchronous, pragmas.foreign_keys, pragmas.timeout,
-        )))
-    }
 }
 
 impl PgManager {
@@ -300,6 +322,18 @@ pub(crate) fn connections(connection: &mut PgConnection) -> QueryResult<Vec<Back
     .load(connection)
 }
 
+#[derive(QueryableByName)]
+struct DatabaseName {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Returns the name of the database.
+pub(crate) fn database_name(connection: &mut PgConnection) -> QueryResult<String> {
+    let row: DatabaseName = diesel::sql_query("SELECT current_database()::text AS name").get_result(connection)?;
+    Ok(row.name)
+}
+
 /// Creates a pool that opens its connections on demand.
 pub(crate) fn pool<M>(manager: M, size: u32, wait: Duration) -> Pool<M>
 where
@@ -359,9 +393,9 @@ mod tests {
             ["synchronous = NORMAL", "synchronous = OFF", "foreign_keys = OFF", "busy_timeout = 0", "journal_mode = DELETE"];
         for pragma in weaker {
             let mut link = manager.connect().expect("a connection");
-            check_pragmas(&mut link.connection).expect("as it was made");
+            manager.check_pragmas(&mut link.connection).expect("as it was made");
             link.connection.batch_execute(&format!("PRAGMA {pragma}")).expect(pragma);
-            let refused = check_pragmas(&mut link.connection).expect_err(pragma).to_string();
+            let refused = manager.check_pragmas(&mut link.connection).expect_err(pragma).to_string();
             assert!(refused.starts_with("SQLite does not apply the required settings"), "{refused}");
         }
     }

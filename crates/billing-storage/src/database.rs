@@ -1,6 +1,5 @@
 //! The store: pools, transactions, and retries after conflicts.
 
-use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
@@ -23,8 +22,7 @@ use thiserror::Error;
 
 use crate::checkpoint::{self, Checkpoints};
 use crate::connect::{
-    Backend, ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, check_pragmas, check_settings,
-    connections, pool,
+    ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, Synchronous, check_settings, pool,
 };
 use crate::copy_check::quick_check;
 use crate::database_file::{DatabaseFile, beside, real_path};
@@ -66,11 +64,13 @@ pub struct DatabaseOptions {
     pub to_serve: bool,
     /// The nodes of a distributed database that are reached under another address than their name.
     pub nodes: Vec<NodeAddress>,
+    /// Whether commits to a SQLite file need not survive a power failure, as in a sandbox.
+    pub is_sandbox: bool,
 }
 
 impl Default for DatabaseOptions {
     fn default() -> Self {
-        Self { connections: 8, wait: Duration::from_secs(5), to_serve: false, nodes: Vec::new() }
+        Self { connections: 8, wait: Duration::from_secs(5), to_serve: false, nodes: Vec::new(), is_sandbox: false }
     }
 }
 
@@ -158,7 +158,11 @@ impl Database {
         if let Some(directory) = directory {
             std::fs::create_dir_all(directory).map_err(|error| failed(format!("{}: {error}", directory.display())))?;
         }
-        let manager = |read_only| SqliteManager::new(path, options.wait, read_only).map_err(|error| failed(error.to_string()));
+        let synchronous = if options.is_sandbox { Synchronous::Off } else { Synchronous::Full };
+        let manager = |read_only| match SqliteManager::new(path, options.wait, read_only) {
+            Ok(manager) => Ok(manager.with_synchronous(synchronous)),
+            Err(error) => Err(failed(error.to_string())),
+        };
         let (writer, readers) = (manager(false)?, manager(true)?);
         let turn = if options.to_serve { Some(take_turn(path).map_err(failed)?) } else { None };
         let whole = real_path(path).map_err(|error| error.to_string()).and_then(|path| require_whole(&path));
@@ -248,34 +252,6 @@ impl Database {
             Pools::Postgres { cluster: None, .. } => GROUPS_OF_A_SERVER,
             Pools::Postgres { cluster: Some(cluster), .. } => GROUPS_OF_A_SERVER * (cluster.states().len() + 1),
         }
-    }
-
-    /// Returns the number of connections of other clients to a PostgreSQL database, on all its nodes. Call it on a database that
-    /// was opened with one connection.
-    ///
-    /// # Errors
-    /// Returns [`StoreError::Unavailable`] when the database is a SQLite file, or when a node cannot be reached.
-    pub fn other_connections(&self) -> StoreResult<usize> {
-        let pools = match &self.pools {
-            Pools::Sqlite { .. } => return Err(unavailable("a SQLite file has no list of its connections")),
-            Pools::Postgres { pool, cluster: None } => vec![pool.clone()],
-            Pools::Postgres { cluster: Some(cluster), .. } => cluster.pools(),
-        };
-        // Each pool has opened one connection, and it is in use here.
-        let mut links = pools.iter().map(take).collect::<Result<Vec<_>, _>>()?;
-        let mut others = BTreeSet::new();
-        let mut own = BTreeSet::new();
-        for link in &mut links {
-            let found = connections(&mut link.connection).map_err(|error| StatementError::of("pg_stat_activity", &error))?;
-            for Backend { pid, is_own } in found {
-                if is_own {
-                    own.insert(pid)
-                } else {
-                    others.insert(pid)
-                };
-            }
-        }
-        Ok(others.difference(&own).count())
     }
 
     /// Returns the pool of the node of a shard, and the node.
@@ -420,12 +396,12 @@ impl Store for Database {
 
     fn ready(&self) -> StoreResult<()> {
         let checked = match &self.pools {
-            Pools::Sqlite { readers, writer, file, .. } => {
+            Pools::Sqlite { readers, writer, file, manager, .. } => {
                 file.check_content()?;
                 file.check_structure()?;
                 file.check_writing(writer).map_err(unavailable)?;
                 // The connection for writing can be busy for long; its pragmas were checked when it was opened.
-                take(readers)?.connection_checked(check_pragmas)
+                take(readers)?.connection_checked(|connection| manager.check_pragmas(connection))
             }
             Pools::Postgres { pool, cluster: None } => take(pool)?.connection_checked(|connection| {
                 check_settings(connection)?;

@@ -25,6 +25,7 @@ mod database;
 mod database_file;
 mod document_periods;
 mod events_query;
+mod exclusive_use;
 mod failure;
 mod hand_written;
 mod held;
@@ -53,6 +54,7 @@ mod usage_key;
 mod written_rows;
 
 pub use database::{Database, DatabaseOptions, OpenError, require_whole};
+pub use exclusive_use::SandboxLock;
 pub use nodes::distribute::Distribution;
 pub use nodes::shards::customer_hash;
 pub use restore::{RestoreError, restore_file};

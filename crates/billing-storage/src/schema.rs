@@ -590,6 +590,10 @@ tables! {
         epoch -> BigInt,
         restored_to -> Ts,
     }
+    sandbox (id) {
+        id -> BigInt,
+        now -> Ts,
+    }
     notices (customer_id, subject, kind) {
         customer_id -> Id,
         subject -> Text,

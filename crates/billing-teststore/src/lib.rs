@@ -29,7 +29,7 @@ use tempfile::TempDir;
 const IN_MEMORY: &str = "/dev/shm";
 /// The wait is long enough for a machine that compiles during the tests.
 const OPTIONS: DatabaseOptions =
-    DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false, nodes: Vec::new() };
+    DatabaseOptions { connections: 8, wait: Duration::from_secs(20), to_serve: false, nodes: Vec::new(), is_sandbox: false };
 
 /// A migrated and empty SQLite file. Migrating takes longer than most tests, so each process migrates once.
 static TEMPLATE: LazyLock<Vec<u8>> = LazyLock::new(|| {

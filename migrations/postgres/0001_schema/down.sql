@@ -2,6 +2,7 @@ DROP TABLE webhook_deliveries;
 DROP TABLE webhook_secrets;
 DROP TABLE webhook_endpoints;
 DROP TABLE notices;
+DROP TABLE sandbox;
 DROP TABLE restores;
 DROP TABLE notification_heads;
 DROP TABLE notifications;

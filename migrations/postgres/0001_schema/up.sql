@@ -1005,6 +1005,12 @@ CREATE TABLE restores (
     restored_to TIMESTAMPTZ NOT NULL
 );
 
+-- The billing clock of a sandbox. A database without this row is live.
+CREATE TABLE sandbox (
+    id  BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    now TIMESTAMPTZ NOT NULL
+);
+
 -- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
 CREATE TABLE notices (
     customer_id     UUID NOT NULL,

@@ -997,6 +997,12 @@ CREATE TABLE restores (
     restored_to INTEGER NOT NULL
 ) STRICT;
 
+-- The billing clock of a sandbox. A database without this row is live.
+CREATE TABLE sandbox (
+    id  INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    now INTEGER NOT NULL
+) STRICT;
+
 -- Notifications that time alone causes, with the instant at which the billing run looks at their subject again.
 CREATE TABLE notices (
     customer_id     BLOB NOT NULL,

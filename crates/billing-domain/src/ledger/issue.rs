@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 pub(super) use due::{draft_due_at, waits_for_its_period};
-pub use due::{due_documents, schedule_next_run};
+pub use due::{due_documents, next_due_after, schedule_next_run};
 pub(super) use voiding::void_draft;
 pub use voiding::{has_activity, require_voidable, void};
 

@@ -168,8 +168,8 @@ fn split(
     }
     let mut split = Vec::new();
     for entry in issued.take_entries() {
-        let Entry::Issued { document_ref, issued: draft_content, .. } = entry else { continue };
-        let IssuedDocument { parties, po_number, note, content, paper, .. } = *draft_content;
+        let Entry::Issued { document_ref, issued: content, .. } = entry else { continue };
+        let IssuedDocument { parties, po_number, note, content, paper, .. } = *content;
         let is_invoice = document_ref == preview.document.head.document_ref;
         let document = BookDocument { status: LifecycleStatus::Draft, ..issued.require_document(document_ref)?.clone() };
         split.push(DocumentPreview {

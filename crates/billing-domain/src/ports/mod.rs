@@ -26,6 +26,7 @@ mod reference_data;
 mod refused;
 mod running_totals;
 mod runs;
+mod sandbox;
 mod store;
 mod usage;
 mod usage_queries;
@@ -59,6 +60,7 @@ pub use reference_data::{BankAccounts, ExchangeRates, StoredExchangeRate};
 pub use refused::{RefusedFilter, RefusedUsage};
 pub use running_totals::RunningTotals;
 pub use runs::{BillingRuns, RunFilter};
+pub use sandbox::{SandboxClock, SandboxClockStore};
 pub use store::{
     Access, DatabaseReplaced, DiskUse, Insertion, Lock, NodeState, NodeUnavailable, PoolUse, RollBack, Savepoints, Shard, Store,
     StoreError, StoreResult, Tx, Update, WriterPauses, attempt, transact, transact_at,

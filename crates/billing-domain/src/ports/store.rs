@@ -15,8 +15,8 @@ use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
     Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, IdempotencyStore,
     IntegrityQueries, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage, RunningTotals,
-    Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries, WebhookDeliveries,
-    WebhookEndpoints,
+    SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries,
+    WebhookDeliveries, WebhookEndpoints,
 };
 use crate::refs::{CustomerRef, OrganizationId};
 
@@ -320,6 +320,7 @@ pub trait Tx:
     + Charges
     + Contracts
     + DueContracts
+    + SandboxClockStore
     + UsageEvents
     + EventChanges
     + RunningTotals
@@ -365,6 +366,7 @@ impl<T> Tx for T where
         + Charges
         + Contracts
         + DueContracts
+        + SandboxClockStore
         + UsageEvents
         + EventChanges
         + RunningTotals

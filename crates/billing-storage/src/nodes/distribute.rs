@@ -13,7 +13,7 @@ use diesel::result::QueryResult;
 use diesel::sql_types::{Bool, Text};
 
 /// Tables with a copy on every node. The migrations table is one of them, because servers may connect to any node.
-const COPIED: [&str; 15] = [
+const COPIED: [&str; 16] = [
     "__diesel_schema_migrations",
     "organizations",
     "administrators",
@@ -29,6 +29,7 @@ const COPIED: [&str; 15] = [
     "exchange_rates",
     "logos",
     "restores",
+    "sandbox",
 ];
 
 /// The table whose shards determine those of all other tables of customers.

@@ -36,6 +36,7 @@ mod refused;
 mod replay_log;
 mod running_totals;
 mod runs;
+mod sandbox;
 mod seals;
 mod search;
 mod search_words;

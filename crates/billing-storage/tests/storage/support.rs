@@ -18,7 +18,7 @@ const SERVER_VARIABLE: &str = "USAGE_BILLING_TEST_POSTGRES_URL";
 
 /// The wait is long enough for a machine that compiles during the tests.
 pub(crate) const OPTIONS: DatabaseOptions =
-    DatabaseOptions { connections: 24, wait: Duration::from_secs(20), to_serve: false, nodes: Vec::new() };
+    DatabaseOptions { connections: 24, wait: Duration::from_secs(20), to_serve: false, nodes: Vec::new(), is_sandbox: false };
 
 /// A database that is deleted after its test.
 pub(crate) struct TestDatabase {

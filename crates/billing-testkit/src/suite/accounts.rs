@@ -158,8 +158,8 @@ pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Sto
     let of_book = read(store, |tx| tx.account_documents(w.org, &key(&w), DocumentsOf::These(&[given_up.document_ref])));
     let [known] = of_book.as_slice() else { panic!("one document: {of_book:?}") };
     assert_eq!((known.status, known.total), (LifecycleStatus::Uncollectible, Some(cents(1000))));
-    let draft_content = w.frozen(&given_up, cents(1000));
-    assert_eq!((known.issue_date, known.due_date), (Some(draft_content.issue_date), Some(draft_content.due_date)));
+    let issued = w.frozen(&given_up, cents(1000));
+    assert_eq!((known.issue_date, known.due_date), (Some(issued.issue_date), Some(issued.due_date)));
     // The write-off is reversed, then the document is voided.
     put(store, &w, &[settled(&given_up, 1000, LifecycleStatus::Issued, none())]);
     assert_eq!(found(DocumentsOf::OpenUpTo(sum_of_cents(1_000_000))), sorted(&[&open, &given_up]));

@@ -325,7 +325,12 @@ pub fn contracts_have_stamps_by_what_they_meter(store: &dyn Store) {
 }
 
 /// Stores contracts due at the given instants, in this order. Returns their due entries.
-fn store_due(store: &dyn Store, w: &World, first_number: u64, due: &[billing_domain::calendar::Timestamp]) -> Vec<DueContract> {
+pub(super) fn store_due(
+    store: &dyn Store,
+    w: &World,
+    first_number: u64,
+    due: &[billing_domain::calendar::Timestamp],
+) -> Vec<DueContract> {
     let mut made = Vec::new();
     for (number, due_at) in (first_number..).zip(due) {
         let contract = w.another_contract(number);

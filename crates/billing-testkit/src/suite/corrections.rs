@@ -114,7 +114,7 @@ pub fn an_issued_document_is_voided_once_and_keeps_what_it_says(store: &dyn Stor
     let void_draft = w.open(store, w.head(3));
     w.void(store, &void_draft);
     let head = w.issue(store, w.head(1), cents(1234));
-    let Some(Lifecycle::Issued(draft_content)) =
+    let Some(Lifecycle::Issued(issued)) =
         read(store, |tx| tx.document(w.org, head.document_ref)).map(|document| document.lifecycle)
     else {
         panic!("not issued")
@@ -125,7 +125,7 @@ pub fn an_issued_document_is_voided_once_and_keeps_what_it_says(store: &dyn Stor
     assert!(void_issued(store, &w, &head));
     assert!(!void_issued(store, &w, &head), "voided twice");
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
-    assert_eq!(format!("{:?}", stored.lifecycle), format!("{:?}", Lifecycle::Void(draft_content)));
+    assert_eq!(format!("{:?}", stored.lifecycle), format!("{:?}", Lifecycle::Void(issued)));
     assert_eq!((stored.state(), stored.head), (Ok(DocumentState::Void), head));
     assert!(read(store, |tx| tx.document(w.org, draft.document_ref)).is_some_and(|document| document.is_draft()));
 }

@@ -411,9 +411,9 @@ pub fn a_draft_is_issued_once_and_keeps_what_it_says(store: &dyn Store) {
     write(store, |tx| updated(tx.update_customer(w.org, &renamed)));
     let stored = read(store, |tx| tx.document(w.org, head.document_ref)).expect("a document");
     assert_eq!(stored.head, head);
-    let Lifecycle::Issued(draft_content) = stored.lifecycle else { panic!("not issued: {:?}", stored.lifecycle) };
-    assert_eq!(format!("{draft_content:?}"), format!("{:?}", Box::new(full.clone())));
-    assert_eq!(*draft_content, full);
+    let Lifecycle::Issued(issued) = stored.lifecycle else { panic!("not issued: {:?}", stored.lifecycle) };
+    assert_eq!(format!("{issued:?}"), format!("{:?}", Box::new(full.clone())));
+    assert_eq!(*issued, full);
     let discarded = write(store, |tx| {
         w.hold(tx)?;
         tx.void_draft(head.key(w.org), &w.draft_content(&head), later(1))

@@ -34,6 +34,7 @@ pub mod replay_log;
 pub mod revisions;
 pub mod round_trip;
 pub mod runs;
+pub mod sandbox;
 pub mod transactions;
 pub mod usage;
 pub mod webhooks;
@@ -364,6 +365,10 @@ macro_rules! store_contract {
                 runs_come_newest_first_narrowed_and_in_pages
                 runs_are_forgotten_one_by_one_or_when_they_are_old
             }
+            sandbox {
+                a_live_database_has_no_clock_and_a_sandbox_has_the_last_one
+                the_next_due_instant_is_the_first_one_of_contracts_and_notices
+            }
             transactions {
                 a_store_is_ready
                 a_committed_transaction_is_seen_by_the_next
@@ -459,6 +464,7 @@ mod tests {
             include_str!("replay_log.rs"),
             include_str!("revisions.rs"),
             include_str!("runs.rs"),
+            include_str!("sandbox.rs"),
             include_str!("transactions.rs"),
             include_str!("usage.rs"),
             include_str!("webhooks.rs"),

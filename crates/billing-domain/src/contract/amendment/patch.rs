@@ -176,9 +176,9 @@ impl ProductPatch {
     /// Restricts the patch to the line items of the terms and keeps their selection.
     pub(super) fn for_line_items_of(mut self, terms: &ProductTerms) -> Self {
         if let Patch::Set(given) = &mut self.line_items {
-            let draft_content = |item: &SelectedLineItem| given.iter().find(|given| given.id == item.id).cloned();
+            let given_for = |item: &SelectedLineItem| given.iter().find(|given| given.id == item.id).cloned();
             let of_terms =
-                terms.line_items.iter().map(|item| draft_content(item).unwrap_or(RequestedLineItem::plain(item.id.clone())));
+                terms.line_items.iter().map(|item| given_for(item).unwrap_or(RequestedLineItem::plain(item.id.clone())));
             *given = of_terms.collect();
         }
         self

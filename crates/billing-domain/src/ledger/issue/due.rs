@@ -117,14 +117,12 @@ pub(in crate::ledger) fn waits_for_its_period(
     Ok(waits.filter(|due_at| *due_at > now))
 }
 
-/// Records when the billing run processes the contract next: when the first document falls due, open or not, or at once if one
-/// is already due.
+/// Returns the first instant after `after` at which a document falls due, open or not.
 ///
 /// # Errors
 /// Returns the errors of [`issue_due`].
-pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
+pub fn next_due_after(book: &ContractBook, after: Timestamp) -> Result<Option<Timestamp>, Refusal> {
     let mut next: Option<Timestamp> = None;
-    let mut at = |instant: Timestamp| next = Some(next.map_or(instant, |next| next.min(instant)));
     for product in &book.contract.products {
         let mut found: Option<Timestamp> = None;
         for period in product.periods() {
@@ -134,18 +132,30 @@ pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), 
             for part in parts_of_period(period) {
                 let due_at = book.due_at(&part)?;
                 let is_open = book.document_in_slot(part.slot()).is_none_or(|document| document.status == LifecycleStatus::Draft);
-                if due_at > now && is_open {
-                    found = Some(found.map_or(due_at, |found| found.min(due_at)));
+                if due_at > after && is_open {
+                    found = found.into_iter().chain([due_at]).min();
                 }
             }
         }
-        found.into_iter().for_each(&mut at);
+        next = next.into_iter().chain(found).min();
     }
     for document_ref in drafts(book) {
-        draft_due_at(book, &book.require_document(document_ref)?.head)?.into_iter().for_each(&mut at);
+        let due_at = draft_due_at(book, &book.require_document(document_ref)?.head)?.filter(|due_at| *due_at > after);
+        next = next.into_iter().chain(due_at).min();
     }
-    if let Some((due_at, _)) = due_documents(book, now, 1)?.first() {
-        at(*due_at);
+    Ok(next)
+}
+
+/// Records when the billing run processes the contract next: when the first document falls due, open or not, or at once if one
+/// is already due.
+///
+/// # Errors
+/// Returns the errors of [`issue_due`].
+pub fn schedule_next_run(book: &mut ContractBook, now: Timestamp) -> Result<(), Refusal> {
+    let mut next = next_due_after(book, now)?;
+    for document_ref in drafts(book) {
+        next = next.into_iter().chain(draft_due_at(book, &book.require_document(document_ref)?.head)?).min();
     }
+    next = next.into_iter().chain(due_documents(book, now, 1)?.first().map(|(due_at, _)| *due_at)).min();
     book.put_due(next)
 }
