@@ -9,19 +9,31 @@ mod xml;
 
 use billing_domain::document::files::RenderedFile;
 use billing_domain::einvoice::Syntax;
-use billing_domain::einvoice::business_terms::BusinessTerms;
+use billing_domain::einvoice::business_terms::{BusinessTerms, Note};
 use billing_domain::ports::{EInvoiceWriter, PrintError};
 use sha2::{Digest as _, Sha256};
 
 /// The version of the elements. Different elements for the same terms get a new version, because it is stored with each file.
 const VERSION: u8 = 1;
 
+/// The note (BT-22) of each e-invoice in a sandbox.
+const SANDBOX_NOTE: &str = "TEST";
+
 /// A writer of e-invoices.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Writer;
+pub struct Writer {
+    /// Whether each e-invoice has a note that it is a test, as in a sandbox.
+    pub is_sandbox: bool,
+}
 
 impl EInvoiceWriter for Writer {
     fn write(&self, terms: &BusinessTerms, syntax: Syntax) -> Result<RenderedFile, PrintError> {
+        let marked = self.is_sandbox.then(|| {
+            let mut terms = terms.clone();
+            terms.notes.push(Note { subject: None, text: SANDBOX_NOTE.to_owned() });
+            terms
+        });
+        let terms = marked.as_ref().unwrap_or(terms);
         let (written, name) = match syntax {
             Syntax::Ubl => (ubl::write(terms), "ubl"),
             Syntax::Cii => (cii::write(terms), "cii"),

@@ -46,6 +46,9 @@ pub const DEFAULT_MEMORY_MIB: u32 = 512;
 /// The default of [`deadline`](PrintProcessSettings::deadline).
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(20);
 
+/// The word across each page in a sandbox.
+const SANDBOX_WATERMARK: &str = "TEST";
+
 /// The time after which a process that has nothing to print is closed.
 const MAX_IDLE: Duration = Duration::from_secs(5 * 60);
 /// The limits of the process that prints a logo when it is uploaded. What costs more must not be on each document.
@@ -70,6 +73,8 @@ pub struct PrintProcessSettings {
     pub memory_mib: u32,
     /// The time for one file.
     pub deadline: Duration,
+    /// Whether each page says that it is a test, as in a sandbox.
+    pub is_sandbox: bool,
 }
 
 /// A printer that uses typesetting processes. A process is started when it is first needed, prints one file after the other, and is
@@ -103,8 +108,12 @@ impl PrintProcesses {
         Self(Arc::new(Shared { settings, program: Mutex::default(), glyphs: OnceLock::new(), idle: Mutex::default() }))
     }
 
-    fn print_sheet(&self, sheet: &Sheet) -> Result<RenderedFile, PrintError> {
+    fn print_sheet(&self, mut sheet: Sheet) -> Result<RenderedFile, PrintError> {
         let Shared { settings, .. } = &*self.0;
+        if settings.is_sandbox {
+            sheet.watermark = Some(SANDBOX_WATERMARK.to_owned());
+        }
+        let sheet = &sheet;
         let limits = ProcessLimits { memory_mib: settings.memory_mib, processor_millis: None };
         let mut process = match self.0.take_idle() {
             Some(process) => process,
@@ -126,7 +135,7 @@ impl PrintProcesses {
 
 impl DocumentPrinter for PrintProcesses {
     fn print(&self, printout: &Printout) -> Result<RenderedFile, PrintError> {
-        self.print_sheet(&Sheet::of_document(printout)?)
+        self.print_sheet(Sheet::of_document(printout)?)
     }
 
     fn missing_glyphs(&self, printout: &Printout) -> String {
@@ -135,7 +144,7 @@ impl DocumentPrinter for PrintProcesses {
     }
 
     fn print_statement(&self, statement: &StatementPrintout) -> Result<RenderedFile, PrintError> {
-        self.print_sheet(&Sheet::of_statement(statement)?)
+        self.print_sheet(Sheet::of_statement(statement)?)
     }
 
     /// Prints a logo once, in a process of its own with smaller limits.
@@ -253,7 +262,7 @@ enum ProcessEnd {
     /// The server ended it at the deadline.
     Deadline,
     /// It ended by itself, or something else ended it.
-    Itself { status: Option<ExitStatus>, draft_content: String },
+    Itself { status: Option<ExitStatus>, errors: String },
     /// A thread of the server could not be started.
     NoThread(io::Error),
 }
@@ -312,10 +321,10 @@ impl PrintProcess {
             self.kill();
             self.child.wait().ok()
         });
-        let mut draft_content = Vec::new();
+        let mut errors = Vec::new();
         // What cannot be read is missing in the log.
-        let _ = (&mut self.errors).take(MAX_ERROR_BYTES).read_to_end(&mut draft_content);
-        ProcessEnd::Itself { status, draft_content: String::from_utf8_lossy(&draft_content).trim().to_owned() }
+        let _ = (&mut self.errors).take(MAX_ERROR_BYTES).read_to_end(&mut errors);
+        ProcessEnd::Itself { status, errors: String::from_utf8_lossy(&errors).trim().to_owned() }
     }
 
     fn kill(&self) {
@@ -335,7 +344,7 @@ impl Drop for PrintProcess {
 
 impl ProcessEnd {
     fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::Itself { draft_content, .. } if draft_content.contains(ALLOCATION_FAILED))
+        matches!(self, Self::Itself { errors, .. } if errors.contains(ALLOCATION_FAILED))
     }
 
     /// Returns whether the sheet was the cause. A process that something else killed says nothing about its sheet.
@@ -357,9 +366,9 @@ impl ProcessEnd {
                 PrintStop::NotReady(format!("{} is not of version {VERSION}", settings.program.display()))
             }
             Self::Itself { .. } if is_out_of_memory => PrintStop::OutOfMemory { mib: settings.memory_mib },
-            Self::Itself { status, draft_content } => {
+            Self::Itself { status, errors } => {
                 let status = status.map_or_else(|| "unknown status".to_owned(), |status| status.to_string());
-                tracing::warn!(status, draft_content, "a typesetting process ended in the middle of a file");
+                tracing::warn!(status, errors, "a typesetting process ended in the middle of a file");
                 PrintStop::ProcessEnded(status)
             }
             Self::NoThread(error) => PrintStop::NotStarted(error.to_string()),
@@ -402,7 +411,14 @@ mod tests {
     fn printer(script: &str, deadline: Duration) -> PrintProcesses {
         let arguments = ["-c", script, "print"].map(OsString::from).to_vec();
         let program = PathBuf::from("/bin/sh");
-        PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir: None, memory_mib: 64, deadline })
+        PrintProcesses::new(PrintProcessSettings {
+            program,
+            arguments,
+            fonts_dir: None,
+            memory_mib: 64,
+            deadline,
+            is_sandbox: false,
+        })
     }
 
     /// Longer than any script.
@@ -415,7 +431,7 @@ mod tests {
     }
 
     fn stop(printer: &PrintProcesses) -> PrintStop {
-        match printer.print_sheet(&Sheet::of_logo(None)) {
+        match printer.print_sheet(Sheet::of_logo(None)) {
             Err(PrintError::Stopped(stop)) => stop,
             other => panic!("{other:?}"),
         }
@@ -448,11 +464,11 @@ mod tests {
         let printer = PrintProcesses::new(settings);
         assert!(matches!(stop(&printer), PrintStop::NotReady(reason) if reason.ends_with("does not exist")));
         std::fs::copy("/bin/sh", &path).expect("a program");
-        printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        printer.print_sheet(Sheet::of_logo(None)).expect("a file");
         if cfg!(target_os = "linux") {
             std::fs::remove_file(&path).expect("a program");
             printer.0.close_idle_longer_than(Duration::ZERO);
-            printer.print_sheet(&Sheet::of_logo(None)).expect("a file of the program that was replaced");
+            printer.print_sheet(Sheet::of_logo(None)).expect("a file of the program that was replaced");
         }
         std::fs::remove_dir_all(&folder).expect("a folder");
     }
@@ -474,7 +490,7 @@ mod tests {
     #[test]
     fn a_process_is_kept_for_the_next_file_and_closed_when_it_is_idle() {
         let printer = printer(ANSWER, LONG);
-        let file = printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        let file = printer.print_sheet(Sheet::of_logo(None)).expect("a file");
         assert_eq!((file.bytes.as_slice(), file.maker.ends_with(" logo-1")), (b"pdf".as_slice(), true));
         let id = |printer: &PrintProcesses| {
             printer.0.idle().processes.iter().map(|(process, _)| process.child.id()).collect::<Vec<_>>()
@@ -488,7 +504,7 @@ mod tests {
         while printer.0.idle().processes[0].0.is_running() {
             thread::sleep(Duration::from_millis(1));
         }
-        printer.print_sheet(&Sheet::of_logo(None)).expect("a file");
+        printer.print_sheet(Sheet::of_logo(None)).expect("a file");
         assert_eq!(printer.0.idle().processes.len(), 1);
         assert_ne!(id(&printer), first);
 

@@ -50,8 +50,8 @@ pub struct Sheet {
     pub template: Template,
     /// The template's data as JSON.
     pub data: String,
-    /// The word across a draft. The typesetter adds its outlines to the data, because only the typesetter has the fonts.
-    pub draft: Option<String>,
+    /// The word across each page of a draft or of a sandbox. The typesetter adds its outlines to the data, because only the typesetter has the fonts.
+    pub watermark: Option<String>,
     /// The logo.
     pub logo: Option<SheetLogo>,
     /// The e-invoice to attach, in CII. Only the template of invoices has one.
@@ -83,7 +83,7 @@ struct Head {
     template: Template,
     identifier: String,
     day: String,
-    draft: Option<String>,
+    watermark: Option<String>,
     logo: Option<String>,
     has_e_invoice: bool,
 }
@@ -103,7 +103,7 @@ impl Sheet {
         Ok(Self {
             template: Template::Invoice,
             data: written(&data)?,
-            draft: data.draft.map(str::to_owned),
+            watermark: data.draft.map(str::to_owned),
             logo: logo.and_then(SheetLogo::of),
             e_invoice: printout.e_invoice.as_ref().map(|file| file.bytes.clone()),
             identifier: printout.head.document_ref.to_string(),
@@ -119,7 +119,7 @@ impl Sheet {
         Ok(Self {
             template: Template::Statement,
             data: written(&StatementData::of(statement)?)?,
-            draft: None,
+            watermark: None,
             logo: None,
             e_invoice: None,
             identifier: format!("statement-{}", statement.customer.customer_ref),
@@ -134,7 +134,7 @@ impl Sheet {
         Self {
             template: Template::Logo,
             data: json!({"logo": file, "letterhead": "Logo"}).to_string(),
-            draft: None,
+            watermark: None,
             logo,
             e_invoice: None,
             identifier: "logo".to_owned(),
@@ -158,7 +158,7 @@ impl Sheet {
             template: self.template,
             identifier: self.identifier.clone(),
             day: self.day.to_string(),
-            draft: self.draft.clone(),
+            watermark: self.watermark.clone(),
             logo: self.logo.as_ref().map(|logo| logo.format.as_str().to_owned()),
             has_e_invoice: self.e_invoice.is_some(),
         };
@@ -175,13 +175,13 @@ impl Sheet {
     /// Returns the error of the pipe, or an error if it has no sheet.
     pub fn read_from(pipe: &mut impl Read) -> io::Result<Self> {
         let mut part = || read_frame(pipe, MAX_PART_BYTES);
-        let Head { template, identifier, day, draft, logo, has_e_invoice } = serde_json::from_slice(&part()?)?;
+        let Head { template, identifier, day, watermark, logo, has_e_invoice } = serde_json::from_slice(&part()?)?;
         let day = day.parse().map_err(io::Error::other)?;
         let data = String::from_utf8(part()?).map_err(io::Error::other)?;
         let (image, e_invoice) = (part()?, part()?);
         let format = |name: String| [LogoFormat::Png, LogoFormat::Svg].into_iter().find(|format| format.as_str() == name);
         let logo = logo.and_then(format).map(|format| SheetLogo { format, image });
-        Ok(Self { template, data, draft, logo, e_invoice: has_e_invoice.then_some(e_invoice), identifier, day })
+        Ok(Self { template, data, watermark, logo, e_invoice: has_e_invoice.then_some(e_invoice), identifier, day })
     }
 }
 
@@ -278,7 +278,7 @@ mod tests {
         Sheet {
             template: Template::Invoice,
             data: "{\"a\":1.50}".to_owned(),
-            draft: Some("ENTWURF".to_owned()),
+            watermark: Some("ENTWURF".to_owned()),
             logo: Some(SheetLogo { format: LogoFormat::Svg, image: b"<svg/>".to_vec() }),
             e_invoice: Some(vec![0, 255]),
             identifier: "0198".to_owned(),
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_sheet_is_the_same_on_both_ends_of_a_pipe() {
         assert_eq!(through_a_pipe(&sheet()), sheet());
-        let plain = Sheet { draft: None, logo: None, e_invoice: None, template: Template::Statement, ..sheet() };
+        let plain = Sheet { watermark: None, logo: None, e_invoice: None, template: Template::Statement, ..sheet() };
         assert_eq!(through_a_pipe(&plain), plain);
         // An empty e-invoice is not the same as none.
         let empty = Sheet { e_invoice: Some(Vec::new()), ..plain };

@@ -233,12 +233,9 @@ impl Writer<'_> {
     /// Returns the seller's contact for payers.
     fn contact(&self) -> Vec<Entry> {
         let Some(contact) = self.paper.and_then(|paper| paper.contact.as_ref()) else { return Vec::new() };
-        let draft_content = [&contact.name, &contact.phone, &contact.email].into_iter().flatten();
+        let known = [&contact.name, &contact.phone, &contact.email].into_iter().flatten();
         // Only the first entry has a label, because the others are self-explanatory.
-        draft_content
-            .zip([self.words.contact, "", ""])
-            .map(|(draft_content, label)| Entry::new(label, draft_content.as_str()))
-            .collect()
+        known.zip([self.words.contact, "", ""]).map(|(known, label)| Entry::new(label, known.as_str())).collect()
     }
 
     fn facts(&self) -> PrintResult<Vec<Entry>> {

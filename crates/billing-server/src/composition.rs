@@ -148,7 +148,7 @@ pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResul
 pub(crate) fn print_processes(fonts_dir: Option<PathBuf>, memory_mib: u32, deadline: Duration) -> CommandResult<PrintProcesses> {
     let program = std::env::current_exe().map_err(|error| CommandError::Failed(format!("cannot find this program: {error}")))?;
     let (program, arguments) = (program.with_file_name(PROGRAM), Vec::new());
-    Ok(PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir, memory_mib, deadline }))
+    Ok(PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir, memory_mib, deadline, is_sandbox: false }))
 }
 
 fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {
@@ -168,7 +168,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         sealer: Arc::new(AesSealer),
         teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(printer),
-        e_invoices: Arc::new(billing_einvoice::Writer),
+        e_invoices: Arc::new(billing_einvoice::Writer { is_sandbox: false }),
         webhook_urls: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }

@@ -49,7 +49,7 @@ impl Printer {
 
     /// Typesets a sheet in this process.
     pub(crate) fn typeset(&self, sheet: &Sheet) -> Result<Vec<u8>, PrintError> {
-        let fonts = match &sheet.draft {
+        let fonts = match &sheet.watermark {
             Some(word) => self.fonts_for(&format!("{word}{}", sheet.data))?,
             None => self.fonts_for(&sheet.data)?,
         };

@@ -41,6 +41,14 @@ struct Constants {
     svg: FileId,
 }
 
+/// The template of invoices.
+const INVOICE: &str = include_str!("../templates/invoice-2.typ");
+
+/// Returns a template with the definition of watermarks.
+fn marked(template: &str) -> String {
+    format!("{}\n{template}", include_str!("../templates/watermark.typ"))
+}
+
 static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
     let file = |name: &str| {
         let path = VirtualPath::new(name).expect("a file's name is a path");
@@ -48,12 +56,12 @@ static CONSTANTS: LazyLock<Constants> = LazyLock::new(|| {
     };
     Constants {
         library: LazyHash::new(Library::default()),
-        invoice: Source::new(file("invoice-2.typ"), include_str!("../templates/invoice-2.typ").to_owned()),
+        invoice: Source::new(file("invoice-2.typ"), marked(INVOICE)),
         invoice_with_attachment: Source::new(
             file("invoice-2-factur-x.typ"),
-            format!("{}\n{}", include_str!("../templates/invoice-2.typ"), factur_x::ATTACH),
+            format!("{}\n{}", marked(INVOICE), factur_x::ATTACH),
         ),
-        statement: Source::new(file("statement-1.typ"), include_str!("../templates/statement-1.typ").to_owned()),
+        statement: Source::new(file("statement-1.typ"), marked(include_str!("../templates/statement-1.typ"))),
         logo: Source::new(file("logo-1.typ"), include_str!("../templates/logo-1.typ").to_owned()),
         data: file("data.json"),
         e_invoice: file(factur_x::FILE_NAME),
@@ -127,7 +135,7 @@ pub(crate) fn typeset(fonts: &Fonts, sheet: &Sheet) -> Result<Vec<u8>, PrintErro
     if !missing.is_empty() {
         data = with_field(&data, "missing", &pattern(&missing))?;
     }
-    if let Some(word) = &sheet.draft {
+    if let Some(word) = &sheet.watermark {
         let stamp = Stamp::of(word, fonts).or_else(|| Stamp::of(DRAFT, fonts));
         data = with_field(&data, "stamp", &stamp.ok_or_else(|| PrintError::Failed("no font has capital letters".to_owned()))?)?;
     }
@@ -185,8 +193,8 @@ fn make(input: &Input<'_>, identifier: &str, day: Date) -> Result<Vec<u8>, Print
 
 fn reported<T>(result: SourceResult<T>) -> Result<T, PrintError> {
     result.map_err(|errors| {
-        let draft_content: Vec<&str> = errors.iter().map(|SourceDiagnostic { message, .. }| message.as_str()).collect();
-        PrintError::Failed(draft_content.join("; "))
+        let messages: Vec<&str> = errors.iter().map(|SourceDiagnostic { message, .. }| message.as_str()).collect();
+        PrintError::Failed(messages.join("; "))
     })
 }
 

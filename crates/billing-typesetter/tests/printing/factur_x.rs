@@ -22,16 +22,16 @@ fn with_e_invoice() -> Printout {
 fn an_e_invoice_is_attached_and_described() {
     let printed = Printer::default().print(&with_e_invoice()).expect("a file");
     assert!(printed.maker.ends_with(" factur-x-1"), "{}", printed.maker);
-    let draft_content = String::from_utf8_lossy(&printed.bytes);
+    let content = String::from_utf8_lossy(&printed.bytes);
     for mark in [
         "/AFRelationship/Alternative",
         "<fx:DocumentFileName>factur-x.xml</fx:DocumentFileName>",
         "<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>",
         "<pdfaid:part>3",
     ] {
-        assert!(draft_content.contains(mark), "{mark}");
+        assert!(content.contains(mark), "{mark}");
     }
-    assert_eq!(draft_content.matches("startxref").count(), 2, "one incremental update");
+    assert_eq!(content.matches("startxref").count(), 2, "one incremental update");
 
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("attached.pdf");
     let saved = path.with_extension("xml");

@@ -129,11 +129,11 @@ fn the_same_document_is_the_same_file() {
     assert_eq!(printer.print(&invoice).expect("a file").bytes, file);
     assert_eq!(print(&invoice), file, "from another printer");
 
-    let draft_content = String::from_utf8_lossy(&file);
+    let content = String::from_utf8_lossy(&file);
     for mark in ["<pdfaid:part>3", "<pdfaid:conformance>B", "<pdfuaid:part>1", "<xmp:CreateDate>2026-02-01T00:00:00+00:00"] {
-        assert!(draft_content.contains(mark), "{mark}");
+        assert!(content.contains(mark), "{mark}");
     }
-    assert!(!draft_content.contains("Typst"), "the file does not name its tool");
+    assert!(!content.contains("Typst"), "the file does not name its tool");
 }
 
 #[test]
@@ -404,9 +404,9 @@ fn every_character_of_the_built_in_fonts_is_drawn() {
     printout.draft_content.parties.customer_legal_name = Some(line(written));
     printout.draft_content.note = Some(prose("one\n\n\ttwo \n  three"));
     let text = text("characters", &printout);
-    let draft_content = text.concat();
+    let words = text.concat();
     for word in ["Łódź", "Ærøskøbing", "Ελλάδα", "Україна", "Đặng", "№", "₿"] {
-        assert!(draft_content.contains(word), "{word}: {text:#?}");
+        assert!(words.contains(word), "{word}: {text:#?}");
     }
     assert_says(&text, &["one", "two", "three"]);
 }
