@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use acceptance::database::Planned;
-use acceptance::{Client, Clock, Database, Server, binary, books, catalog, on_both_databases, tour};
+use acceptance::{Client, Database, binary, books, catalog, on_both_databases, tour};
 use serde_json::{Value, json};
 
 /// Distributed tables with their distribution column, if it isn't the customer's.
@@ -28,7 +28,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 14] = [
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 60] = [
+const EVERYWHERE: [(&str, &str); 63] = [
     ("FROM (VALUES ($1)) k CROSS JOIN contracts t", NAMES),
     ("FROM (VALUES ($1)) k CROSS JOIN documents t", NAMES),
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
@@ -85,6 +85,12 @@ const EVERYWHERE: [(&str, &str); 60] = [
     (r#"FROM "webhook_endpoints" WHERE ("webhook_endpoints"."organization_id" = $1) ORDER BY"#, A_LIST),
     ("FROM webhook_endpoints e WHERE e.enabled", "deliveries are due at the endpoints of all organizations"),
     ("SELECT count(*), min(created_at) FROM webhook_deliveries", "a metric counts the deliveries to all endpoints"),
+    (r#"SELECT "contracts"."next_due_at" FROM "contracts""#, "the clock of a sandbox stops at what is due of all customers"),
+    (r#"SELECT "notices"."at" FROM "notices" WHERE ("notices"."at" > $1)"#, "the clock of a sandbox stops at all notices"),
+    (
+        r#"FROM "contracts" WHERE (("contracts"."next_due_at" IS NOT NULL) AND ("contracts"."next_due_at" <= $1)) ORDER"#,
+        "the clock of a sandbox stops at what is due of all customers",
+    ),
     (r#"("notices"."at" <= $1)"#, "the billing run looks for notices of all customers"),
     (r#"SELECT "notifications"."created_at" FROM "notifications""#, VERIFY),
     ("FROM issued_documents d WHERE d.organization_id = $1", VERIFY),
@@ -179,8 +185,7 @@ fn everything_is_carried_out_on_a_cluster() {
 
 /// Runs every operation and `verify`.
 fn carry_everything_out(database: &Database) {
-    let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
-    let server = Server::start_on(database, &clock);
+    let (server, _clock) = tour::begin(database, &[]);
     let client = tour::take(&server).client;
     beside_the_tour(&client);
     // Everything due is issued, because `verify` reports overdue documents.

@@ -172,8 +172,14 @@ pub struct Streamed(pub Box<dyn Any>);
 
 /// What the console may ask of the transport, for one request.
 pub trait Gateway {
-    /// Returns the current time.
+    /// Returns the current time of the billing clock.
     fn now(&self) -> Timestamp;
+
+    /// Returns the instant of a sandbox's clock, or `None` on a live server.
+    fn sandbox_now(&self) -> Option<Timestamp>;
+
+    /// Returns the current time of the machine's clock, for what a log-in may take.
+    fn machine_now(&self) -> Timestamp;
 
     /// Returns the base URL of the service.
     fn service(&self) -> String;

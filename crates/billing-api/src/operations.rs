@@ -10,6 +10,7 @@ use billing_application::formats::{self, FormatView};
 use billing_application::keys::{self, GeneratedKey, RotatedKey};
 use billing_application::names::Named;
 use billing_application::own_account::{self, OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
+use billing_application::sandbox::{self, ClockAdvance, ClockView};
 use billing_application::usage::{self, EventRevision, EventView, SummaryLine};
 use billing_application::webhooks::{self, CreatedEndpoint, EndpointView, ReplayOutcome, RotatedSecret};
 use billing_application::{UseCase, administrators, notifications, search, verify};
@@ -36,6 +37,7 @@ use crate::dto::bank_accounts::{BankAccountBody, BankAccountEditBody, BankAccoun
 use crate::dto::batch::{BatchBody, BatchResultJson};
 use crate::dto::billing::{BillingReportJson, BillingRunBody, BillingRunJson, BillingRunResponse, IssueBody};
 use crate::dto::charges::{ChargeBody, ChargeEditBody, ChargeJson};
+use crate::dto::clock::{ClockAdvanceBody, ClockAdvanceJson, ClockJson};
 use crate::dto::contract_changes::{
     AmendedContractJson, AmendmentOutcome, ContractCancelBody, ContractQuantityBody, ContractResumeBody,
 };
@@ -997,6 +999,24 @@ macro_rules! each_operation {
                     answers BillingReportJson: "The issued and voided documents, and the failures",
                     conflicts clock_not_trusted,
                     by billing::run_billing;
+
+                /// Returns the billing clock of a sandbox, and when something is due next.
+                GET "/api/clock" Permission(GetClock) as GetClock get_clock,
+                    runs Read |cx, _it| sandbox::get_clock(cx) => ClockView,
+                    answers Json<ClockJson>: "The clock",
+                    conflicts not_a_sandbox;
+
+                /// Moves the billing clock of a sandbox, for all organizations of the server.
+                ///
+                /// On the way, the clock stops at each instant at which something is due, and the server issues documents and
+                /// notifies as it does when it runs all the time. A request that takes longer than 20 seconds stops before `to` and
+                /// returns `reached: false`; the same request goes on. Idempotency keys are ignored: `to` makes a repeat harmless.
+                POST "/api/clock/advance" Permission(AdvanceClock) as AdvanceClock advance_clock,
+                    takes ClockAdvanceBody,
+                    runs Services |services, by, it| use_cases::advance_clock(services, by, &it.body) => ClockAdvance,
+                    answers Json<ClockAdvanceJson>: "What happened on the way",
+                    conflicts clock_is_advancing not_a_sandbox,
+                    refuses clock_only_forward;
 
                 /// Lists billing runs by start time, newest first.
                 ///

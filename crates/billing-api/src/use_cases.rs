@@ -1,10 +1,13 @@
 //! Use cases of operations that take more than one function of the application.
 
+use std::time::{Duration, Instant};
+
 use billing_application::contracts::{self, ContractView};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::names::{self, NameRequest, Named};
-use billing_application::webhooks;
+use billing_application::sandbox::{self, AdvanceRequest, ClockAdvance};
 use billing_application::{Cx, Services, formats, run_history, usage};
+use billing_application::{notifications, webhooks};
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditedKind;
 use billing_domain::format::MappedEvent;
@@ -15,6 +18,7 @@ use billing_domain::ports::{DeliveryFilter, ImportFilter, ListedDelivery, Refuse
 use billing_domain::refs::{BillingRunRef, ContractRef, ImportRef};
 
 use crate::dto::billing::BillingRunResponse;
+use crate::dto::clock::ClockAdvanceBody;
 use crate::dto::contract_changes::{AmendmentOptions, AmendmentOutcome};
 use crate::dto::contract_view::CreatedContract;
 use crate::dto::contracts::ContractEditBody;
@@ -37,6 +41,25 @@ pub fn test_format(services: &Services, principal: &Principal, body: &FormatTest
     let incomplete = UseCaseError::InvariantViolation("a test without a format and a mapping");
     let (tested, event) = body.clone().tested().ok_or(incomplete)?;
     formats::test_format(services, principal, &tested, &event)
+}
+
+/// The time after which an advance of a sandbox's clock stops. A request has some seconds more.
+const ADVANCE_TIME: Duration = Duration::from_secs(20);
+
+/// The pause between two looks at notifications without a position.
+const NUMBERED_PAUSE: Duration = Duration::from_millis(2);
+
+/// Moves the clock of a sandbox as far as the time of a request permits.
+pub fn advance_clock(services: &Services, principal: &Principal, body: &ClockAdvanceBody) -> UseCaseResult<ClockAdvance> {
+    let begun = Instant::now();
+    let may_go_on = || begun.elapsed() < ADVANCE_TIME;
+    let number = || {
+        notifications::wake_numbering();
+        std::thread::sleep(NUMBERED_PAUSE);
+        Ok(())
+    };
+    let wanted = AdvanceRequest { to: body.to, run: body.run, may_go_on: &may_go_on, number: Some(&number) };
+    sandbox::advance_clock(services, principal, wanted)
 }
 
 /// Creates a contract and returns its reference.

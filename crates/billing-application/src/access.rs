@@ -28,7 +28,7 @@ const TOUCH_EVERY_SECONDS: i64 = 60;
 /// # Errors
 /// Returns [`UseCaseError::InvalidCredentials`] if the key or password is wrong, or the key is expired.
 pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id: Option<&RequestId>) -> UseCaseResult<String> {
-    let now = services.now();
+    let now = services.machine_now();
     let key = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.api_key_by_name(api_key)?))?;
     let right = services.keys.matches(password, key.as_ref().map(|key| &key.password_digest));
     let key = key.filter(|key| right && key.is_live(now)).ok_or(UseCaseError::InvalidCredentials)?;
@@ -109,7 +109,9 @@ pub fn log_in_administrator(services: &Services, log_in: AdministratorLogIn<'_>)
     for _ in 0..LOOKS {
         let found = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.administrator_by_email(&email)?))?;
         let check = services.passwords.check(log_in.password, found.as_ref().map(|admin| &admin.password_hash));
-        let Some(admin) = found.filter(|admin| check == PasswordCheck::Right && admin.can_log_in(services.now())) else { break };
+        let Some(admin) = found.filter(|admin| check == PasswordCheck::Right && admin.can_log_in(services.machine_now())) else {
+            break;
+        };
         let admitted = admit(services, &admin, log_in)?;
         if let Some(opened) = open_session(services, &admin, admitted, log_in)? {
             return Ok(opened);
@@ -175,7 +177,7 @@ fn open_session(
     admitted: LogInResult,
     log_in: AdministratorLogIn<'_>,
 ) -> UseCaseResult<Option<OpenedSession>> {
-    let now = services.now();
+    let now = services.machine_now();
     let secret = services.keys.new_secret()?;
     let LogInResult { administrator, code, has_new_password } = admitted;
     let address = match log_in.address {
@@ -257,7 +259,7 @@ pub fn known_addresses(services: &Services, email: &str) -> UseCaseResult<Shared
 const ADDRESS_KEYS: SecretPurpose = SecretPurpose::SecondFactor;
 
 fn address_keys(services: &Services) -> UseCaseResult<Vec<SigningSecret>> {
-    shared_secrets(&*services.store, &*services.keys, services.now(), ADDRESS_KEYS)
+    shared_secrets(&*services.store, &*services.keys, services.machine_now(), ADDRESS_KEYS)
 }
 
 /// Returns the hash of an address under each key, the newest first. There are few addresses, so without a key, a reader of the
@@ -337,7 +339,7 @@ impl LiveSession {
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the session cannot be read.
 pub fn find_session(services: &Services, secret: &str) -> UseCaseResult<Option<LiveSession>> {
-    let now = services.now();
+    let now = services.machine_now();
     let digest = services.keys.digest(secret);
     let found = transact(&*services.store, Access::Read, |tx| {
         let Some(session) = tx.session(digest)?.filter(|session| session.is_live(now)) else { return Ok(None) };
@@ -365,7 +367,7 @@ pub fn end_session(services: &Services, secret: &str) -> UseCaseResult<()> {
 /// # Errors
 /// Returns [`UseCaseError::Unauthenticated`] for any other token.
 pub fn read_token(services: &Services, token: &str) -> UseCaseResult<TokenClaims> {
-    services.tokens.verify(token, services.now()).map_err(|_| UseCaseError::Unauthenticated)
+    services.tokens.verify(token, services.machine_now()).map_err(|_| UseCaseError::Unauthenticated)
 }
 
 /// Returns the principal of a bearer token. Looks the key up every time, so that the tokens of a deleted key end at once on
@@ -374,7 +376,7 @@ pub fn read_token(services: &Services, token: &str) -> UseCaseResult<TokenClaims
 /// # Errors
 /// Returns [`UseCaseError::Unauthenticated`] if the token was revoked, or its key was deleted or is expired.
 pub fn authenticate(services: &Services, claims: &TokenClaims) -> UseCaseResult<Principal> {
-    let now = services.now();
+    let now = services.machine_now();
     let tokens = std::slice::from_ref(claims);
     let mut principals = transact(&*services.store, Access::Glance, |tx| principals_of(tx, tokens, now))?;
     principals.pop().flatten().ok_or(UseCaseError::Unauthenticated)
@@ -391,7 +393,7 @@ pub(crate) fn principals_of(tx: &mut dyn Tx, tokens: &[TokenClaims], now: Timest
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the token cannot be revoked.
 pub fn end_token(services: &Services, token: &str) -> UseCaseResult<()> {
-    let now = services.now();
+    let now = services.machine_now();
     let Ok(claims) = services.tokens.verify(token, now) else { return Ok(()) };
     transact(&*services.store, Access::Write, |tx| {
         tx.purge_revoked_tokens(now)?;

@@ -133,7 +133,7 @@ pub fn invite_administrator(
     role: Role,
     one_time: &OneTimePassword,
 ) -> UseCaseResult<IssuedInvitation> {
-    let (doer, one_time_until) = (cx.author(), Some(cx.now.plus_seconds(ONE_TIME_SECONDS)));
+    let (doer, one_time_until) = (cx.author(), Some(cx.services.machine_now().plus_seconds(ONE_TIME_SECONDS)));
     let new = NewAdministrator { email, role, password_hash: one_time.hash.clone(), one_time_until };
     let administrator = insert_administrator(cx.services, cx.tx, doer, new)?;
     Ok(IssuedInvitation { administrator, password: one_time.password.clone() })
@@ -200,7 +200,7 @@ pub fn reset_administrator(
         let detail = "this is your own account: change your password with POST /auth/password".to_owned();
         return Err(UseCaseError::Conflict { code: "own_account", detail });
     }
-    let (doer, one_time_until) = (cx.author(), Some(cx.now.plus_seconds(ONE_TIME_SECONDS)));
+    let (doer, one_time_until) = (cx.author(), Some(cx.services.machine_now().plus_seconds(ONE_TIME_SECONDS)));
     let (present, _) = held_among(cx.tx, cx.organization, admin_ref)?;
     let reset = PasswordReset { password_hash: one_time.hash.clone(), one_time_until, removes_second_factor };
     let administrator = reset.store(cx.services, cx.tx, doer, &present)?;

@@ -105,6 +105,8 @@ impl BillingReport {
 /// A document of a billing run.
 #[derive(Clone, Debug)]
 pub struct BilledDocument {
+    /// The organization of the contract.
+    pub organization: OrganizationId,
     /// The contract that the document bills.
     pub contract_ref: ContractRef,
     /// Reference and number. `None` in a dry run for a document that its issue would open.
@@ -152,7 +154,7 @@ pub(crate) fn require_trusted_clock(services: &Services, trust_clock: bool) -> U
 }
 
 /// Returns the names for a report.
-fn names_in(
+pub(crate) fn names_in(
     transactions: &mut Transactions<'_, '_>,
     organization: OrganizationId,
     report: &BillingReport,
@@ -175,7 +177,13 @@ fn names_in(
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the due contracts cannot be read.
 pub fn run_billing_everywhere(services: &Services) -> UseCaseResult<BillingReport> {
-    run_of(&mut Transactions::Separate(services, None), None, BillingRunRequest::whole(false))
+    run_billing_while(services, &|| true)
+}
+
+/// Does the same as [`run_billing_everywhere`] as far as time permits.
+pub(crate) fn run_billing_while(services: &Services, may_go_on: &dyn Fn() -> bool) -> UseCaseResult<BillingReport> {
+    let wanted = BillingRunRequest { dry_run: false, trust_clock: false, after: None, may_go_on };
+    run_of(&mut Transactions::Separate(services, None), None, wanted)
 }
 
 /// Returns the number of contracts of all organizations with a document that is due for an hour or longer and not issued.
@@ -383,13 +391,13 @@ fn bill_together(
             // The database is unavailable, so retrying the contracts one by one would only wait again.
             Err(problem @ UseCaseError::Store(StoreError::Unavailable(_))) => {
                 for contract in due {
-                    report.failed.push(FailedContract::whole(contract.key.contract, problem.for_another()));
+                    report.failed.push(FailedContract::whole(contract.key, problem.for_another()));
                 }
                 return Ok(());
             }
             Err(problem) => {
                 if let [contract] = due.as_slice() {
-                    report.failed.push(FailedContract::whole(contract.key.contract, problem));
+                    report.failed.push(FailedContract::whole(contract.key, problem));
                 } else {
                     let (some, others) = due.split_at(due.len() / 2);
                     bill_together(transactions, (run_ref, now), some, (report, history))?;
@@ -432,7 +440,7 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
             }
             // The book's entries are not saved.
             Err(refusal) => {
-                billed.failed.push(FailedContract::whole(contract_ref, refusal.into()));
+                billed.failed.push(FailedContract::whole(contract.key, refusal.into()));
                 books.remove(&contract_ref);
             }
         }
@@ -447,14 +455,14 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
     book_repository::write_all_with(cx, books.values_mut(), facts)?;
     for (contract_ref, run, open) in runs {
         let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
-        show_run(book, run, &open, dry_run, &mut billed)?;
+        show_run((cx.organization, book), run, &open, dry_run, &mut billed)?;
     }
     Ok(billed)
 }
 
 /// Adds the results of one contract.
 fn show_run(
-    book: &ContractBook,
+    (organization, book): (OrganizationId, &ContractBook),
     run: issue::IssueReport,
     open: &BTreeSet<DocumentRef>,
     dry_run: bool,
@@ -464,14 +472,14 @@ fn show_run(
         let number = book_repository::number_of(book, document_ref)?;
         // In a dry run, only documents that were already open have a reference and a number.
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
-        Ok(BilledDocument { contract_ref: book.contract.contract_ref, opened, kind: number.kind, total })
+        Ok(BilledDocument { organization, contract_ref: book.contract.contract_ref, opened, kind: number.kind, total })
     };
-    let contract_ref = book.contract.contract_ref;
+    let key = book.contract.key(organization);
     // The next transaction tries the documents of a contract that was cut short again, and reports what fails there.
     let failed = run.failed.into_iter().filter(|_| !run.is_cut_short);
     for issue::Failure { document_ref, period, refusal } in failed {
         let document = FailedDocument { period, document_ref };
-        billed.failed.push(FailedContract::of_document(contract_ref, document, refusal));
+        billed.failed.push(FailedContract::of_document(key, document, refusal));
     }
     for outcome in run.outcomes {
         if outcome.issued.is_empty() {

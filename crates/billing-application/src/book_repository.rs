@@ -580,7 +580,7 @@ fn write_together(cx: &mut Cx<'_>, entries: &[(CustomerId, &Entry)]) -> UseCaseR
         let key_of = |document: &DocumentRef| DocumentKey { organization, customer: *customer, document: *document };
         match entry {
             Entry::Opened { head, family } => opened.push((&**head, *family)),
-            Entry::Issued { document_ref, issued: draft_content, .. } => issued.push((key_of(document_ref), &**draft_content)),
+            Entry::Issued { document_ref, issued: content, .. } => issued.push((key_of(document_ref), &**content)),
             Entry::Amended(amended) => tx.append_contract_version(organization, amended, now, by)?,
             Entry::Redrawn(head) => still(tx.update_draft(organization, head, updated_at)?)?,
             Entry::Discarded { document_ref, content, .. } => still(tx.void_draft(key_of(document_ref), content, updated_at)?)?,

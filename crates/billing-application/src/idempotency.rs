@@ -46,7 +46,7 @@ pub(crate) fn lock_key(
     if !tx.hold_key(organization, &request.key, request.wait)? {
         return Err(UseCaseError::RequestInProgress);
     }
-    let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let since = services.machine_now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = tx.idempotency_record(organization, &request.key, since)?;
     kept.map(|kept| repeat(services, organization, request, kept)).transpose()
 }
@@ -63,7 +63,7 @@ pub(crate) fn save_response(
         None => answer,
         Some(secret) => StoredResponse(services.sealer.seal(secret, &request.key.place(organization), &answer.0)?),
     };
-    let kept = IdempotencyRecord { body: request.body, answer: sealed, kept_at: services.now() };
+    let kept = IdempotencyRecord { body: request.body, answer: sealed, kept_at: services.machine_now() };
     Ok(tx.save_idempotency_record(organization, &request.key, &kept)?)
 }
 
@@ -101,7 +101,7 @@ pub fn find_stored_response(
     request: &IdempotentRequest,
 ) -> UseCaseResult<Option<StoredResponse>> {
     let organization = allow(principal, request.use_case)?;
-    let since = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let since = services.machine_now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let kept = transact(&*services.store, Access::Read, |tx| {
         Ok::<_, UseCaseError>(tx.idempotency_record(organization, &request.key, since)?)
     })?;
@@ -137,7 +137,7 @@ fn shown_once() -> UseCaseError {
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the responses cannot be deleted.
 pub fn forget_old_answers(services: &Services) -> UseCaseResult<u64> {
-    let before = services.now().plus_seconds(-ANSWER_KEPT_SECONDS);
+    let before = services.machine_now().plus_seconds(-ANSWER_KEPT_SECONDS);
     let mut forgotten = 0;
     loop {
         let went = transact(&*services.store, Access::Write, |tx| {

@@ -54,7 +54,7 @@ pub struct GeneratedKey {
 /// # Errors
 /// Returns [`UseCaseError::Invalid`] if the expiration is not in the future.
 pub fn generate_key(cx: &mut Cx<'_>, request: KeyRequest) -> UseCaseResult<GeneratedKey> {
-    check_in_future(request.expires_at, cx.now)?;
+    check_in_future(request.expires_at, cx.services.machine_now())?;
     let made = insert_key(cx, &request)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::ApiKey(&made.key)))?;
     Ok(made)
@@ -110,7 +110,7 @@ pub struct RotatedKey {
 /// - [`UseCaseError::Invalid`] if the successor's expiration is not in the future.
 /// - [`UseCaseError::Conflict`] if the key is expired or already has a successor.
 pub fn rotate_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef, rotation: Rotation) -> UseCaseResult<RotatedKey> {
-    let now = cx.now;
+    let now = cx.services.machine_now();
     check_in_future(rotation.expires_at, now)?;
     let present = cx.tx.hold_api_key(cx.organization, api_key_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::ApiKey))?;
     if let Some(successor) = present.successor {
@@ -126,7 +126,7 @@ pub fn rotate_key(cx: &mut Cx<'_>, api_key_ref: ApiKeyRef, rotation: Rotation) -
     let successor = insert_key(cx, &request)?;
     let mut old = present.clone();
     old.rotate_to(successor.key.api_key_ref, now.plus_seconds(i64::from(rotation.overlap_hours) * HOUR_SECONDS));
-    old.updated_at = now;
+    old.updated_at = cx.now;
     cx.tx.update_api_key(&old)?;
     let change = AuditChange::From(AuditSubject::ApiKey(&present), AuditSubject::ApiKey(&old));
     cx.audit(AuditAction::Rotate, change)?;
@@ -177,7 +177,7 @@ impl Used {
 impl KeyUses {
     /// Records that a request just used a key or one of its tokens.
     pub fn note(&self, services: &Services, organization: OrganizationId, api_key_ref: ApiKeyRef) {
-        let at = services.now();
+        let at = services.machine_now();
         let mut kept = self.kept();
         let is_full = kept.len() >= MAX_USED_KEYS;
         match kept.get_mut(&api_key_ref) {
@@ -193,7 +193,7 @@ impl KeyUses {
     /// # Errors
     /// Returns [`UseCaseError::Store`] if a transaction fails.
     pub fn write(&self, services: &Services, all: bool) -> UseCaseResult<()> {
-        let now = services.now();
+        let now = services.machine_now();
         // All servers save in the same order, so that saves of the same rows do not deadlock.
         let due: Vec<KeyUse> = {
             let kept = self.kept();

@@ -27,6 +27,7 @@ pub mod notifications;
 pub mod organizations;
 pub mod own_account;
 pub mod run_history;
+pub mod sandbox;
 pub mod search;
 pub mod secrets;
 pub mod usage;
@@ -44,8 +45,8 @@ use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{
-    Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, PasswordHasher, Sealer, Store,
-    TokenSigner, WebhookUrlPolicy,
+    Clock, CodeChecker, DocumentPrinter, EInvoiceWriter, EventMapper, IdSource, KeyMaker, PasswordHasher, SandboxClock, Sealer,
+    Store, TokenSigner, WebhookUrlPolicy,
 };
 
 pub use carry_out::{Cx, Request, Transactions, carry_out, carry_out_in_parts, read, run};
@@ -56,8 +57,13 @@ pub use permissions::{UseCase, allow};
 pub struct Services {
     /// The database.
     pub store: Arc<dyn Store>,
-    /// The current time.
+    /// The billing clock, which decides what is due and what a date is. In a sandbox, it is moved by request.
     pub clock: Arc<dyn Clock>,
+    /// The machine's clock, for log-ins, tokens, secrets, idempotency records, leases and deliveries. It is the billing clock's
+    /// time outside a sandbox.
+    pub machine: Arc<dyn Clock>,
+    /// The billing clock as requests move it, in a sandbox alone.
+    pub sandbox: Option<Arc<dyn SandboxClock>>,
     /// New identifiers.
     pub ids: Arc<dyn IdSource>,
     /// Hashing of administrators' passwords.
@@ -85,9 +91,14 @@ pub struct Services {
 }
 
 impl Services {
-    /// Returns the current instant.
+    /// Returns the current instant of the billing clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Returns the current instant of the machine's clock.
+    pub fn machine_now(&self) -> Timestamp {
+        self.machine.now()
     }
 }
 

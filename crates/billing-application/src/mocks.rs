@@ -20,6 +20,8 @@ pub fn services() -> Services {
     Services {
         store: Arc::new(MockStore::new()),
         clock: Arc::new(MockClock::new()),
+        machine: Arc::new(MockClock::new()),
+        sandbox: None,
         ids: Arc::new(MockIdSource::new()),
         passwords: Arc::new(MockPasswordHasher::new()),
         keys: Arc::new(MockKeyMaker::new()),

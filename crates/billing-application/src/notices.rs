@@ -179,7 +179,7 @@ pub(crate) fn record_failures(
     failed: &[FailedContract],
 ) -> UseCaseResult<()> {
     let mut contracts: BTreeMap<ContractRef, BillingProblem> = BTreeMap::new();
-    for FailedContract { contract_ref, document, problem } in failed {
+    for FailedContract { contract_ref, document, problem, .. } in failed {
         // An unavailable database cannot record anything.
         if matches!(problem, UseCaseError::Store(StoreError::Unavailable(_))) {
             continue;

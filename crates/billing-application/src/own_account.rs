@@ -73,7 +73,7 @@ pub fn change_password(
 pub fn confirm_identity(services: &Services, principal: &Principal, session: &str, password: &str) -> UseCaseResult<()> {
     allow(principal, UseCase::ConfirmIdentity)?;
     with_password(services, principal, password)?;
-    let (digest, now) = (services.keys.digest(session), services.now());
+    let (digest, now) = (services.keys.digest(session), services.machine_now());
     transact(&*services.store, Access::Write, |tx| Ok(tx.confirm_session(digest, now)?))
 }
 
@@ -148,7 +148,7 @@ pub fn confirm_second_factor(services: &Services, principal: &Principal, code: &
         }
     };
     let secret = unseal(services, admin_ref, &sealed)?;
-    let last_step = services.codes.step_of(&secret, code, now, None).ok_or_else(wrong_code)?;
+    let last_step = services.codes.step_of(&secret, code, services.machine_now(), None).ok_or_else(wrong_code)?;
     transact(&*services.store, Access::Write, |tx| {
         let present = held(tx, &waiting)?;
         let source = CodeSource { secret: sealed.clone(), since: now, last_step, recovery: recovery.clone(), failed_codes: 0 };
@@ -210,7 +210,7 @@ pub struct OwnSession {
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the sessions cannot be read.
 pub fn list_sessions(cx: &mut Cx<'_>, session: &str) -> UseCaseResult<Vec<OwnSession>> {
-    let (now, current) = (cx.now, cx.services.keys.digest(session));
+    let (now, current) = (cx.services.machine_now(), cx.services.keys.digest(session));
     let live = cx.tx.sessions(oneself(cx.by)?)?.into_iter().filter(|session| session.is_live(now));
     Ok(live.map(|session| OwnSession { is_current: session.digest == current, session }).collect())
 }

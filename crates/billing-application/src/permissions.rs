@@ -40,11 +40,11 @@ use_cases! {
         RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;
     Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
     Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
-        WriteOff, RunBilling, RecordCharge, EditCharge, DeleteCharge;
+        WriteOff, RunBilling, AdvanceClock, RecordCharge, EditCharge, DeleteCharge;
     Permission::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
-        GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
+        GetClock, GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
         GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification, ListNotifications,
         GetNotification, GetWebhookEndpoint, ListWebhookEndpoints, ListWebhookDeliveries;

@@ -16,7 +16,7 @@ use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{Access, RunFilter, Tx, transact};
-use billing_domain::refs::{BillingRunRef, ContractRef, OrganizationId};
+use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RUNS_KEPT_DAYS, RunFailure, RunHead};
 
@@ -28,6 +28,8 @@ use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 /// A failure of a billing run, for a whole contract or one document.
 #[derive(Debug)]
 pub struct FailedContract {
+    /// The organization of the contract.
+    pub organization: OrganizationId,
     /// The contract.
     pub contract_ref: ContractRef,
     /// The document, if the rest of the contract was billed.
@@ -38,13 +40,13 @@ pub struct FailedContract {
 
 impl FailedContract {
     /// Returns the failure of a contract that could not be billed at all.
-    pub const fn whole(contract_ref: ContractRef, problem: UseCaseError) -> Self {
-        Self { contract_ref, document: None, problem }
+    pub const fn whole(key: ContractKey, problem: UseCaseError) -> Self {
+        Self { organization: key.organization, contract_ref: key.contract, document: None, problem }
     }
 
     /// Returns the failure of a document that a rule forbids to issue.
-    pub fn of_document(contract_ref: ContractRef, document: FailedDocument, refusal: Refusal) -> Self {
-        Self { contract_ref, document: Some(document), problem: refusal.into() }
+    pub fn of_document(key: ContractKey, document: FailedDocument, refusal: Refusal) -> Self {
+        Self { organization: key.organization, contract_ref: key.contract, document: Some(document), problem: refusal.into() }
     }
 }
 
@@ -117,7 +119,7 @@ impl RunRecorder {
         failed: impl IntoIterator<Item = &'f FailedContract>,
     ) {
         let Some(run) = self.runs.get_mut(&organization) else { return };
-        for FailedContract { contract_ref, document, problem } in failed {
+        for FailedContract { contract_ref, document, problem, .. } in failed {
             let (code, detail) = services.teller.reason(problem);
             run.add_failure(RunFailure::of(*contract_ref, *document, code, &detail));
         }

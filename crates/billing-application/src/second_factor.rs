@@ -57,7 +57,7 @@ pub(crate) fn take_code(services: &Services, administrator: &mut Administrator, 
             return Ok(CodeCheck::Locked);
         }
         let secret = unseal(services, admin_ref, &source.secret)?;
-        services.codes.step_of(&secret, code, services.now(), Some(source.last_step)).map(|step| {
+        services.codes.step_of(&secret, code, services.machine_now(), Some(source.last_step)).map(|step| {
             source.last_step = step;
             CodeKind::Timed
         })
@@ -121,7 +121,7 @@ fn place(admin_ref: AdminRef) -> String {
 }
 
 fn encryption(services: &Services) -> UseCaseResult<Vec<SigningSecret>> {
-    shared_secrets(&*services.store, &*services.keys, services.now(), SecretPurpose::SecondFactor)
+    shared_secrets(&*services.store, &*services.keys, services.machine_now(), SecretPurpose::SecondFactor)
 }
 
 fn text(secret: &SigningSecret) -> Result<&str, UseCaseError> {

@@ -75,7 +75,7 @@ fn stored_secrets(store: &dyn Store, purpose: SecretPurpose) -> UseCaseResult<Ve
 /// Returns [`UseCaseError::Store`], [`UseCaseError::Secret`], or [`UseCaseError::Conflict`] if the secret is rotated
 /// concurrently.
 pub fn rotate_secret(services: &Services, purpose: SecretPurpose, ends_present: bool) -> UseCaseResult<SigningSecret> {
-    let now = services.now();
+    let now = services.machine_now();
     transact(&*services.store, Access::Write, |tx| {
         let present = tx.signing_secrets(purpose)?;
         let number = |secret: &SigningSecret| secret.kid.rsplit('-').next().and_then(|number| number.parse().ok());

@@ -161,7 +161,7 @@ impl RequestGateway {
     /// Returns the visitor as the principal of a call.
     fn principal(&self) -> Result<Principal, Problem> {
         let live = self.live.get().ok_or_else(|| Problem::unauthenticated(false))?;
-        Ok(live.principal(self.state.services().now()).by_request(RequestContext::of(&self.request).id()))
+        Ok(live.principal(self.state.services().machine_now()).by_request(RequestContext::of(&self.request).id()))
     }
 
     fn call(&self, operation: &'static OperationSpec, query: &str) -> Result<Call, Problem> {
@@ -180,6 +180,14 @@ impl RequestGateway {
 impl Gateway for RequestGateway {
     fn now(&self) -> Timestamp {
         self.state.services().now()
+    }
+
+    fn sandbox_now(&self) -> Option<Timestamp> {
+        self.state.services().sandbox.as_ref().map(|clock| clock.now())
+    }
+
+    fn machine_now(&self) -> Timestamp {
+        self.state.services().machine_now()
     }
 
     fn service(&self) -> String {

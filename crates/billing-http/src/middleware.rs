@@ -37,6 +37,9 @@ const SECRETS_BELOW: &str = "/auth/";
 /// One year.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
+/// The header with the instant of a sandbox's clock. A live server does not send it.
+const SANDBOX_HEADER: HeaderName = HeaderName::from_static("sandbox");
+
 /// Maximum number of error pointers in the log line of a rejected request.
 const MAX_LOGGED_POINTERS: usize = 10;
 /// Maximum length of a logged pointer in characters.
@@ -178,6 +181,11 @@ fn add_headers(headers: &mut HeaderMap, facts: &RequestContext, path_headers: Pa
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if state.settings().public_url.is_https() {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+    if let Some(clock) = &state.services().sandbox
+        && let Ok(now) = HeaderValue::from_str(&clock.now().to_string())
+    {
+        headers.insert(SANDBOX_HEADER, now);
     }
     if path_headers.is_versioned {
         headers.insert(VERSION_HEADER, HeaderValue::from_static(VERSION));

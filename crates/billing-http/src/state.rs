@@ -141,7 +141,7 @@ impl HttpState {
 
     /// Records the result of a periodic billing run for the metrics. Call it at the end of the run.
     pub fn record_billing_run(&self, run: &UseCaseResult<BillingReport>) {
-        self.0.metrics.billing_ran(run, self.0.services.now());
+        self.0.metrics.billing_ran(run, self.0.services.machine_now());
     }
 
     /// Records for the metrics that a periodic billing run was skipped.

@@ -1,7 +1,5 @@
 //! `admin`: manages administrators, for operators with access to the database.
 
-use std::sync::Arc;
-
 use billing_application::Services;
 use billing_application::administrators::{
     create_administrator, disable_administrator, enable_administrator, give_role, list_administrators, reset_password,
@@ -10,7 +8,6 @@ use billing_domain::access::Administrator;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::composition;
-use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::{AdminCommand, AdminSelector, StoreSettings, chosen_secret};
@@ -20,7 +17,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
     match command {
         AdminCommand::Create { email, organization, password, password_file, role, store } => {
             let password = chosen_secret("--password", password.as_ref(), password_file.as_ref())?;
-            let services = &composition::offline(composition::open_migrated(&store)?, Arc::new(SystemClock::default()))?;
+            let services = &composition::offline(composition::open_migrated(&store)?)?;
             with_password(services, password, |password| {
                 let made = create_administrator(services, &organization, &email, role, password)?;
                 Ok(format!("Created administrator {} ({}) with the role {}.", made.email, made.admin_ref, made.role))
@@ -55,7 +52,7 @@ pub(crate) fn admin(command: AdminCommand) -> CommandResult<()> {
 }
 
 fn present(store: &StoreSettings) -> CommandResult<Services> {
-    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))
+    composition::offline(composition::open_as_it_is(store)?)
 }
 
 /// Runs work with the given password, or with a generated password, which is printed once.

@@ -9,6 +9,7 @@ use secrecy::ExposeSecret as _;
 
 use crate::composition;
 use crate::failure::{CommandError, CommandResult};
+use crate::sandbox;
 use crate::say;
 use crate::settings::BackupSettings;
 
@@ -26,10 +27,22 @@ pub(crate) fn back_up(settings: &BackupSettings) -> CommandResult<()> {
     let database = composition::open_existing(&settings.store)?;
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Only its owner can read the file, as with the database. The file is deleted unless it gets its name.
-    let copy = tempfile::Builder::new().prefix(".usage-billing-backup").tempfile_in(directory).map_err(failed)?;
-    database.copy_into(copy.path()).map_err(CommandError::store)?;
+    let mut named = tempfile::Builder::new();
+    let copy = named.prefix(".usage-billing-backup").tempfile_in(directory).map_err(failed)?;
+    let administrators = if settings.sandbox {
+        // The second copy has nothing of the deleted rows, which the first one still has in unused pages.
+        let folder = named.tempdir_in(directory).map_err(failed)?;
+        let first = folder.path().join("copy.sqlite3");
+        File::create(&first).map_err(failed)?;
+        database.copy_into(&first).map_err(CommandError::store)?;
+        sandbox::convert(&first, copy.path())?
+    } else {
+        database.copy_into(copy.path()).map_err(CommandError::store)?;
+        Vec::new()
+    };
     copy.as_file().sync_all().map_err(failed)?;
     copy.persist_noclobber(file).map_err(|error| failed(error.error))?;
     File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
-    say(&format!("Wrote {}.", file.display()))
+    say(&format!("Wrote {}.", file.display()))?;
+    sandbox::say_administrators(&administrators)
 }

@@ -10,7 +10,8 @@ use billing_application::secrets::shared_secrets;
 use billing_application::webhooks::WebhookSenders;
 use billing_auth::{AesSealer, BcryptPasswords, JwtSigner, RandomKeys, TimedCodes};
 use billing_domain::access::{SecretPurpose, SigningSecret, secrets_in_use};
-use billing_domain::ports::{Clock, KeyMaker, Store};
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{Access, Clock as _, KeyMaker, SandboxClock, Store, StoreError, transact};
 use billing_formats::RhaiMapper;
 use billing_http::{COOKIE_KEY_BYTES, CookieKey};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB, PROGRAM, PrintProcessSettings, PrintProcesses};
@@ -18,7 +19,7 @@ use billing_storage::{Database, DatabaseOptions, DatabaseUrl, require_whole};
 use billing_webhooks::{HttpWebhooks, WebhookSettings};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::environment::{SystemClock, UuidV7};
+use crate::environment::{Clocks, StandingClock, UuidV7};
 use crate::failure::{CommandError, CommandResult};
 use crate::settings::StoreSettings;
 
@@ -33,8 +34,7 @@ const MIN_SECRET_BYTES: usize = 32;
 pub(crate) struct Composition {
     /// The database of the services.
     pub(crate) database: Arc<Database>,
-    /// The clock of the services.
-    pub(crate) clock: Arc<SystemClock>,
+    pub(crate) clocks: Clocks,
     pub(crate) services: Services,
     /// The threads that send to webhook endpoints. Use cases have no access to them.
     pub(crate) webhook_senders: WebhookSenders,
@@ -52,15 +52,16 @@ pub(crate) struct SignerSettings {
 
 /// Opens the configured database, also while a server uses it.
 pub(crate) fn open(store: &StoreSettings) -> CommandResult<Database> {
-    open_with(store, false)
+    open_with(store, false, false)
 }
 
-fn open_with(store: &StoreSettings, to_serve: bool) -> CommandResult<Database> {
+fn open_with(store: &StoreSettings, to_serve: bool, is_sandbox: bool) -> CommandResult<Database> {
     let url = DatabaseUrl::parse(store.database_url()?.expose_secret())?;
     let options = DatabaseOptions {
         connections: store.database_connections,
         to_serve,
         nodes: store.database_nodes.clone(),
+        is_sandbox,
         ..DatabaseOptions::default()
     };
     Ok(Database::open(&url, options)?)
@@ -91,9 +92,59 @@ pub(crate) fn open_migrated(store: &StoreSettings) -> CommandResult<Database> {
     migrated(open(store)?)
 }
 
-/// Opens and migrates the database for a server, which uses a SQLite file exclusively.
-pub(crate) fn open_to_serve(store: &StoreSettings) -> CommandResult<Database> {
-    migrated(open_with(store, true)?)
+/// Opens and migrates the database for a server, which uses a SQLite file exclusively. Refuses a sandbox for a live server, and the
+/// other way around, before it changes anything.
+pub(crate) fn open_to_serve(store: &StoreSettings, is_sandbox: bool) -> CommandResult<Database> {
+    let database = open_with(store, true, is_sandbox)?;
+    // A database of an earlier version has no table of sandboxes, and is live.
+    let now = if database.pending_migrations().map_err(CommandError::store)?.is_empty() { sandbox_now(&database)? } else { None };
+    match (is_sandbox, now) {
+        (true, Some(_)) | (false, None) => migrated(database),
+        (true, None) if is_new(&database)? => migrated(database),
+        (true, None) => Err(is_live()),
+        (false, Some(now)) => Err(CommandError::Setting(format!(
+            "the database is a sandbox, whose clock shows {now}: start the server with --sandbox, or name another database"
+        ))),
+    }
+}
+
+fn is_live() -> CommandError {
+    let reason = "the database is live, and a sandbox moves the clock of all its data: name a new database, or copy this one with \
+                  `usage-billing backup FILE --sandbox`";
+    CommandError::Setting(reason.to_owned())
+}
+
+/// Returns whether a database has no organization yet.
+fn is_new(database: &Database) -> CommandResult<bool> {
+    let has_tables = database.pending_migrations().map_err(CommandError::store)?.is_empty();
+    match transact::<_, StoreError>(database, Access::Read, |tx| tx.count_organizations()) {
+        Ok(organizations) => Ok(organizations == 0),
+        // Without the migrations, there is no table of organizations.
+        Err(_) if !has_tables => Ok(true),
+        Err(error) => Err(CommandError::store(error)),
+    }
+}
+
+/// Returns the instant of the billing clock of a sandbox, or `None` for a live database.
+pub(crate) fn sandbox_now(database: &Database) -> CommandResult<Option<Timestamp>> {
+    transact::<_, StoreError>(database, Access::Read, |tx| tx.sandbox_now()).map_err(CommandError::store)
+}
+
+/// Makes a new database a sandbox whose clock shows `start`. Returns the instant of the clock of one that is a sandbox already; `named`
+/// is the instant that the settings name.
+pub(crate) fn begin_sandbox(database: &Database, named: Option<Timestamp>, start: Timestamp) -> CommandResult<Timestamp> {
+    match (sandbox_now(database)?, named) {
+        (Some(present), None) => Ok(present),
+        (Some(present), Some(_)) => Err(CommandError::Setting(format!(
+            "--now is for a new sandbox, and the clock of this one shows {present}: omit --now, and move the clock with \
+             POST /api/clock/advance"
+        ))),
+        (None, _) if !is_new(database)? => Err(is_live()),
+        (None, _) => {
+            transact::<_, StoreError>(database, Access::Write, |tx| tx.put_sandbox_now(start)).map_err(CommandError::store)?;
+            Ok(start)
+        }
+    }
 }
 
 fn migrated(database: Database) -> CommandResult<Database> {
@@ -108,6 +159,7 @@ impl Composition {
     /// Creates the composition of a server. Creates missing shared secrets of the replicas.
     pub(crate) fn new(
         database: Database,
+        clocks: Clocks,
         signer: SignerSettings,
         passwords: BcryptPasswords,
         printer: PrintProcesses,
@@ -115,8 +167,7 @@ impl Composition {
     ) -> CommandResult<Self> {
         let database = Arc::new(database);
         let keys = RandomKeys;
-        let clock = Arc::new(SystemClock::default());
-        let now = clock.now();
+        let now = clocks.machine.now();
         let bearer = match signer.secrets.as_slice() {
             [] => secrets_in_use(shared_secrets(&*database, &keys, now, SecretPurpose::BearerToken)?, now),
             configured => configured.iter().map(|secret| configured_secret(secret, &keys, now)).collect::<CommandResult<_>>()?,
@@ -124,41 +175,57 @@ impl Composition {
         let tokens = Arc::new(jwt_signer(&bearer)?);
         let cookie_key = cookie_key(&shared_secrets(&*database, &keys, now, SecretPurpose::SessionCookie)?)?;
         let webhooks = Arc::new(HttpWebhooks::new(webhooks));
-        let webhook_senders = WebhookSenders::new(Arc::clone(&webhooks) as _, Arc::clone(&clock) as _);
+        let webhook_senders = WebhookSenders::new(Arc::clone(&webhooks) as _, Arc::clone(&clocks.machine) as _);
         let services = Services {
             token_lifetime_seconds: signer.lifetime_seconds,
             passwords: Arc::new(passwords),
             webhook_urls: webhooks,
-            ..services(&database, Arc::clone(&clock) as Arc<dyn Clock>, Arc::clone(&tokens), printer)
+            ..services(&database, &clocks, Arc::clone(&tokens), printer)
         };
         let renewed_signer = signer.secrets.is_empty().then_some(tokens);
-        Ok(Self { database, clock, services, webhook_senders, cookie_key, renewed_signer })
+        Ok(Self { database, clocks, services, webhook_senders, cookie_key, renewed_signer })
     }
 }
 
-/// Creates the services of a command without a server. It issues no tokens to clients and stores no secret.
-pub(crate) fn offline(database: Database, clock: Arc<dyn Clock>) -> CommandResult<Services> {
+/// Creates the services of a command without a server. It issues no tokens to clients and stores no secret. In a sandbox, its billing
+/// clock is the sandbox's.
+pub(crate) fn offline(database: Database) -> CommandResult<Services> {
+    let clocks = Clocks::new(sandbox_now(&database)?);
     let secret = RandomKeys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
-    let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clock.now())?;
+    let bearer = configured_secret(&SecretString::from(secret), &RandomKeys, clocks.machine.now())?;
     let tokens = Arc::new(jwt_signer(&[bearer])?);
-    Ok(services(&Arc::new(database), clock, tokens, print_processes(None, DEFAULT_MEMORY_MIB, DEFAULT_DEADLINE)?))
+    let printer = print_processes(None, DEFAULT_MEMORY_MIB, DEFAULT_DEADLINE, clocks.sandbox.is_some())?;
+    Ok(services(&Arc::new(database), &clocks, tokens, printer))
+}
+
+/// Returns services whose billing clock stands at an instant.
+pub(crate) fn at(services: &Services, now: Option<Timestamp>) -> Services {
+    let now = now.unwrap_or_else(|| services.machine_now());
+    Services { clock: Arc::new(StandingClock::at(now)), ..services.clone() }
 }
 
 /// Creates the printer. It starts the program beside this one when it first prints.
-pub(crate) fn print_processes(fonts_dir: Option<PathBuf>, memory_mib: u32, deadline: Duration) -> CommandResult<PrintProcesses> {
+pub(crate) fn print_processes(
+    fonts_dir: Option<PathBuf>,
+    memory_mib: u32,
+    deadline: Duration,
+    is_sandbox: bool,
+) -> CommandResult<PrintProcesses> {
     let program = std::env::current_exe().map_err(|error| CommandError::Failed(format!("cannot find this program: {error}")))?;
     let (program, arguments) = (program.with_file_name(PROGRAM), Vec::new());
-    Ok(PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir, memory_mib, deadline, is_sandbox: false }))
+    Ok(PrintProcesses::new(PrintProcessSettings { program, arguments, fonts_dir, memory_mib, deadline, is_sandbox }))
 }
 
 fn jwt_signer(bearer: &[SigningSecret]) -> CommandResult<JwtSigner> {
     JwtSigner::new(bearer, TOKEN_ISSUER, TOKEN_ISSUER).map_err(|error| CommandError::Setting(error.to_string()))
 }
 
-fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSigner>, printer: PrintProcesses) -> Services {
+fn services(database: &Arc<Database>, clocks: &Clocks, tokens: Arc<JwtSigner>, printer: PrintProcesses) -> Services {
     Services {
         store: Arc::clone(database) as Arc<dyn Store>,
-        clock,
+        clock: clocks.billing(),
+        machine: Arc::clone(&clocks.machine) as _,
+        sandbox: clocks.sandbox.clone().map(|clock| clock as Arc<dyn SandboxClock>),
         ids: Arc::new(UuidV7),
         passwords: Arc::new(BcryptPasswords::new()),
         keys: Arc::new(RandomKeys),
@@ -168,7 +235,7 @@ fn services(database: &Arc<Database>, clock: Arc<dyn Clock>, tokens: Arc<JwtSign
         sealer: Arc::new(AesSealer),
         teller: Arc::new(JsonAuditRenderer),
         printer: Arc::new(printer),
-        e_invoices: Arc::new(billing_einvoice::Writer { is_sandbox: false }),
+        e_invoices: Arc::new(billing_einvoice::Writer { is_sandbox: clocks.sandbox.is_some() }),
         webhook_urls: Arc::new(HttpWebhooks::new(WebhookSettings::default())),
         token_lifetime_seconds: DEFAULT_TOKEN_LIFETIME_SECONDS,
     }

@@ -1,26 +1,25 @@
 //! `demo`: bills last month for three customers, from the first event to the issued documents, and explains every
-//! amount. It uses the real store and use cases, and only sets the clock.
+//! amount. It uses the real store and use cases, in a sandbox.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
-use billing_application::billing_run::{BillingRunRequest, run_billing};
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
+use billing_application::sandbox::{AdvanceRequest, ClockAdvance, advance_clock};
 use billing_application::usage::{Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
-use billing_application::{Services, Transactions, UseCase, read, run};
+use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
 use billing_domain::catalog::UsagePrice;
 use billing_domain::document::lines::DocumentLine;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::Clock;
+use billing_domain::ports::Clock as _;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_storage::{Database, DatabaseOptions, DatabaseUrl};
 
 use crate::composition;
+use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::sample::{call_tiers, contract, customer, fixed, line, month_of, price, pricing, usage, usage_product};
 use crate::say;
@@ -28,21 +27,6 @@ use crate::settings::DemoSettings;
 
 /// The number of hours after the end of the month when the demo runs billing: later than the entity's grace period.
 const RUN_AFTER_HOURS: i64 = 3;
-
-/// A clock that the demo sets.
-struct ManualClock(AtomicI64);
-
-impl ManualClock {
-    fn turn_to(&self, at: Timestamp) {
-        self.0.store(at.as_micros(), Ordering::SeqCst);
-    }
-}
-
-impl Clock for ManualClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MIN)
-    }
-}
 
 /// A customer's usage of a product: the quantity on each day of the month.
 struct UsagePattern {
@@ -60,28 +44,26 @@ const HABITS: [UsagePattern; 4] = [
 ];
 
 pub(crate) fn demo(settings: DemoSettings) -> CommandResult<()> {
-    let clock = Arc::new(ManualClock(AtomicI64::new(chrono::Utc::now().timestamp_micros())));
     let temporary = std::env::temp_dir().join(format!("usage-billing-demo-{}", uuid::Uuid::now_v7()));
     let file = settings.keep.clone().unwrap_or_else(|| temporary.join("demo.sqlite3"));
     if file.exists() {
         return Err(CommandError::Setting(format!("--keep must name a new file: {} exists", file.display())));
     }
     let url = DatabaseUrl::parse(&format!("sqlite://{}", file.display()))?;
-    let outcome = bill_a_month(&url, &clock);
+    let outcome = bill_a_month(&url);
     if settings.keep.is_none() {
         let _ = std::fs::remove_dir_all(&temporary);
     }
     outcome
 }
 
-fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()> {
+fn bill_a_month(url: &DatabaseUrl) -> CommandResult<()> {
     let database = Database::open(url, DatabaseOptions::default())?;
     database.migrate().map_err(CommandError::store)?;
-    let services = &composition::offline(database, Arc::clone(clock) as Arc<dyn Clock>)?;
-
-    let this_month = month_of(services);
+    let this_month = month_of(SystemClock::default().now());
     let last_month = plus_months(this_month, -1);
-    clock.turn_to(TimeZone::UTC.start_of_day(last_month));
+    composition::begin_sandbox(&database, None, TimeZone::UTC.start_of_day(last_month))?;
+    let services = &composition::offline(database)?;
     let principal = prepare(services, last_month)?;
     say(&format!("Three customers, one month: {last_month} to {}.\n", this_month.pred_opt().unwrap_or(last_month)))?;
 
@@ -91,16 +73,14 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
         if day >= this_month {
             break;
         }
-        clock.turn_to(TimeZone::UTC.start_of_day(day).plus_seconds(12 * 3600));
+        advance(services, &principal, TimeZone::UTC.start_of_day(day).plus_seconds(12 * 3600))?;
         events += report_day(services, &principal, index)?;
         day = plus_days(day, 1);
     }
     say(&format!("Reported {events} usage events. Each event was billed on its invoice in the same request.\n"))?;
 
-    clock.turn_to(TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600));
-    let transactions = &mut Transactions::Separate(services, Some(&principal));
-    let report = run_billing(transactions, BillingRunRequest::whole(false))?;
-    if let Some(failed) = report.failed.first() {
+    let advanced = advance(services, &principal, TimeZone::UTC.start_of_day(this_month).plus_seconds(RUN_AFTER_HOURS * 3600))?;
+    if let Some(failed) = advanced.failed.first() {
         return Err(CommandError::Failed(format!("contract {} could not be billed: {}", failed.contract_ref, failed.problem)));
     }
     let page = PageRequest::new(100, 0).map_err(|reason| CommandError::Failed(reason.to_string()))?;
@@ -110,6 +90,11 @@ fn bill_a_month(url: &DatabaseUrl, clock: &Arc<ManualClock>) -> CommandResult<()
         say(&shown(&document)?)?;
     }
     Ok(())
+}
+
+/// Moves the clock of the demo's sandbox.
+fn advance(services: &Services, principal: &Principal, to: Timestamp) -> CommandResult<ClockAdvance> {
+    Ok(advance_clock(services, principal, AdvanceRequest { to, run: true, may_go_on: &|| true, number: None })?)
 }
 
 /// Creates the demo's catalog and contracts.

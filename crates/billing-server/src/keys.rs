@@ -1,7 +1,5 @@
 //! `key`: manages API keys, for operators with access to the database.
 
-use std::sync::Arc;
-
 use billing_application::keys::{Rotation, list_keys, rotate_key};
 use billing_application::organizations::organization_named;
 use billing_application::{Services, UseCase, read, run};
@@ -11,7 +9,6 @@ use billing_domain::page::PageRequest;
 use billing_domain::text::OneLine;
 
 use crate::composition;
-use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::say;
 use crate::settings::{KeyCommand, StoreSettings};
@@ -43,7 +40,7 @@ pub(crate) fn keys(command: KeyCommand) -> CommandResult<()> {
 }
 
 fn present(store: &StoreSettings, organization: &OneLine) -> CommandResult<(Services, Principal)> {
-    let services = composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))?;
+    let services = composition::offline(composition::open_as_it_is(store)?)?;
     let organization = organization_named(&services, organization)?;
     Ok((services, Principal::of_command_line(organization.id)))
 }

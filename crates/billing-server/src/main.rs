@@ -15,6 +15,7 @@ mod listen;
 mod report;
 mod restore;
 mod sample;
+mod sandbox;
 mod scheduler;
 mod secrets;
 mod serve;
@@ -23,7 +24,6 @@ mod telemetry;
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use billing_domain::text::OneLine;
 use billing_domain::verification::Verification;
@@ -32,7 +32,6 @@ use clap::Parser as _;
 use clap::error::{ContextKind, ErrorKind};
 use mimalloc::MiMalloc;
 
-use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::settings::{Cli, Command, OrganizationCommand};
 
@@ -81,6 +80,7 @@ fn run(cli: Cli) -> CommandResult<()> {
         Some(Command::Backup(settings)) => backup::back_up(&settings),
         Some(Command::Restore(settings)) => restore::restore(&settings),
         Some(Command::Restored(settings)) => restore::restored(&settings),
+        Some(Command::Sandbox(settings)) => sandbox::sandbox(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
         Some(Command::Openapi) => say(&billing_api::openapi::openapi_json()),
@@ -118,7 +118,7 @@ fn migrate(settings: &settings::MigrateSettings) -> CommandResult<()> {
 }
 
 fn verify(settings: &settings::VerifySettings) -> CommandResult<()> {
-    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock::default()))?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?)?;
     let mut seen = Verification::default();
     for (organization, verified) in billing_application::verify::verify(&services, settings.record)? {
         for finding in &verified.findings {
@@ -140,7 +140,7 @@ fn looked_at(seen: &Verification) -> String {
 }
 
 fn create_organization(name: &OneLine, store: &settings::StoreSettings) -> CommandResult<()> {
-    let services = composition::offline(composition::open_migrated(store)?, Arc::new(SystemClock::default()))?;
+    let services = composition::offline(composition::open_migrated(store)?)?;
     let organization = billing_application::organizations::create_organization(&services, name)?;
     say(&format!("Created organization {} ({}).", organization.name, organization.id))
 }

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use billing_application::Services;
 use billing_application::organizations::organization_named;
@@ -16,7 +15,6 @@ use billing_domain::report::{ReportColumns, ReportFormat, ReportedEvent};
 use billing_report::ReportWriter;
 
 use crate::composition;
-use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::settings::ReportSettings;
 use crate::text;
@@ -25,7 +23,7 @@ use crate::text;
 pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
     let of = ReportOf::Events(query(settings)?);
     let name = text("--organization", &settings.organization)?;
-    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock::default()))?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?)?;
     let principal = Principal::of_command_line(organization_named(&services, &name)?.id);
     match &settings.output {
         Some(path) => to_file(&services, &principal, &of, settings.format, path),

@@ -65,7 +65,7 @@ pub(crate) fn restored(settings: &RestoredSettings) -> CommandResult<()> {
 }
 
 /// Checks that no other client has a connection to the database.
-fn require_alone(database: &Database, remedy: &str) -> CommandResult<()> {
+pub(crate) fn require_alone(database: &Database, remedy: &str) -> CommandResult<()> {
     let began = Instant::now();
     loop {
         let others = database.other_connections().map_err(CommandError::store)?;

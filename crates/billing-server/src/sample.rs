@@ -6,7 +6,7 @@ use billing_application::error::UseCaseError;
 use billing_application::keys::{GeneratedKey, KeyRequest, generate_key};
 use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{Principal, Scopes};
-use billing_domain::calendar::{Date, TimeZone, plus_months};
+use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_months};
 use billing_domain::catalog::{
     Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProductProfile,
@@ -53,7 +53,7 @@ pub(crate) fn make(services: &Services, organization: OrganizationId, with_key: 
     let (pricing_ref, plan) =
         (PricingRef::parse("api-plan").map_err(broken)?, pricing_content("API plan", "EUR", None, line_items)?);
     let (customer_ref, payer) = (CustomerRef::parse("acme").map_err(broken)?, customer_profile("Acme Ltd", Some("19"))?);
-    let contract = contract_request("acme", "api-plan", month_of(services), None)?;
+    let contract = contract_request("acme", "api-plan", month_of(services.now()), None)?;
     let key = KeyRequest { name: Some(line("sample")?), scopes: Scopes::all(), expires_at: None };
     let made = run(services, &principal, UseCase::CreateContract, |cx| {
         create_usage_product(cx, Some(product_ref.clone()), product.clone())?;
@@ -72,9 +72,15 @@ pub(crate) fn make(services: &Services, organization: OrganizationId, with_key: 
     Ok(Some(SampleAccess { key, contract_ref, customer_ref, usage_product_ref }))
 }
 
-/// Returns the first day of the current month, in UTC.
-pub(crate) fn month_of(services: &Services) -> Date {
-    let today = TimeZone::UTC.service_date(services.now());
+/// Creates an API key with all permissions.
+pub(crate) fn make_key(services: &Services, organization: OrganizationId) -> CommandResult<GeneratedKey> {
+    let key = KeyRequest { name: Some(line("sandbox")?), scopes: Scopes::all(), expires_at: None };
+    Ok(run(services, &Principal::of_command_line(organization), UseCase::GenerateKey, |cx| generate_key(cx, key.clone()))?)
+}
+
+/// Returns the first day of an instant's month, in UTC.
+pub(crate) fn month_of(now: Timestamp) -> Date {
+    let today = TimeZone::UTC.service_date(now);
     today.with_day(1).unwrap_or(today)
 }
 

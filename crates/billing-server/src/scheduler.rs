@@ -27,6 +27,7 @@ use billing_auth::JwtSigner;
 use billing_domain::access::SecretPurpose;
 use billing_domain::refs::ServerRef;
 use billing_http::HttpState;
+use billing_storage::SandboxLock;
 
 use crate::drift_checked_clock::DriftCheckedClock;
 use crate::environment::SystemClock;
@@ -128,7 +129,7 @@ impl CountsWriter {
     ///
     /// # Errors
     /// Returns an error when the operating system cannot create a thread.
-    pub(crate) fn start(state: HttpState, services: Services) -> io::Result<Self> {
+    pub(crate) fn start(state: HttpState, services: Services, forgets: bool) -> io::Result<Self> {
         let mut times = 0_u32;
         let task = PeriodicTask::start("counts-writer", COUNTS_WRITTEN_EVERY, move || {
             if let Err(error) = state.write_refused_usage() {
@@ -137,7 +138,8 @@ impl CountsWriter {
             if let Err(error) = state.write_key_uses() {
                 tracing::warn!(%error, "cannot store the last uses of API keys; the next attempt includes them");
             }
-            if times.is_multiple_of(FORGOTTEN_EVERY)
+            if forgets
+                && times.is_multiple_of(FORGOTTEN_EVERY)
                 && let Err(error) = forget_old_refused_usage(&services)
             {
                 tracing::warn!(%error, "cannot delete old counts of rejected usage");
@@ -167,11 +169,11 @@ pub(crate) struct NotificationNumberer {
 }
 
 impl NotificationNumberer {
-    /// Starts the thread. Notifications are retained for `days`. `deliverer` delivers numbered notifications.
+    /// Starts the thread. Notifications are retained for `days`, or without end. `deliverer` delivers numbered notifications.
     ///
     /// # Errors
     /// Returns an error when the operating system cannot create a thread.
-    pub(crate) fn start(services: Services, days: u16, deliverer: WebhookWaker) -> io::Result<Self> {
+    pub(crate) fn start(services: Services, days: Option<u16>, deliverer: WebhookWaker) -> io::Result<Self> {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&is_stopped);
         let thread = std::thread::Builder::new().name("notifications".to_owned()).spawn(move || {
@@ -179,7 +181,9 @@ impl NotificationNumberer {
             let is_stopped = || stopped.load(Ordering::Relaxed);
             let mut forgotten: Option<Instant> = None;
             while !is_stopped() {
-                if forgotten.is_none_or(|at| at.elapsed() >= NOTIFICATIONS_FORGOTTEN_EVERY) {
+                if let Some(days) = days
+                    && forgotten.is_none_or(|at| at.elapsed() >= NOTIFICATIONS_FORGOTTEN_EVERY)
+                {
                     forgotten = Some(Instant::now());
                     forget_notifications(&services, days);
                 }
@@ -241,11 +245,37 @@ impl SecretsReader {
     /// Returns an error when the operating system cannot create a thread.
     pub(crate) fn start(services: Services, signer: Arc<JwtSigner>) -> io::Result<Self> {
         let task = PeriodicTask::start("secrets-reader", SECRETS_READ_EVERY, move || {
-            let taken_up = shared_secrets_in_use(&*services.store, services.now(), SecretPurpose::BearerToken)
+            let taken_up = shared_secrets_in_use(&*services.store, services.machine_now(), SecretPurpose::BearerToken)
                 .map_err(|error| error.to_string())
                 .and_then(|secrets| signer.take_up(&secrets).map_err(|error| error.to_string()));
             if let Err(error) = taken_up {
                 tracing::warn!(%error, "cannot load the secrets that sign tokens; the previous secrets stay in use");
+            }
+        })?;
+        Ok(Self(task))
+    }
+
+    pub(crate) fn stop(self) {
+        self.0.stop();
+    }
+}
+
+/// The interval for checking that the server still has the lock of its sandbox.
+const LOCK_CHECKED_EVERY: Duration = Duration::from_secs(2);
+
+/// A periodic task that ends a server that lost the lock of its sandbox: another server may have moved the clock.
+pub(crate) struct LockWatch(PeriodicTask);
+
+impl LockWatch {
+    /// Starts the task.
+    ///
+    /// # Errors
+    /// Returns an error when the operating system cannot create a thread.
+    pub(crate) fn start(mut lock: SandboxLock) -> io::Result<Self> {
+        let task = PeriodicTask::start("sandbox-lock", LOCK_CHECKED_EVERY, move || {
+            if !lock.is_held() {
+                tracing::error!("the server lost the lock of its sandbox, and stops");
+                std::process::exit(1);
             }
         })?;
         Ok(Self(task))

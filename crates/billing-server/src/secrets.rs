@@ -1,13 +1,10 @@
 //! `secret`: manages secrets that all servers and organizations share, for operators with access to the database.
 
-use std::sync::Arc;
-
 use billing_application::Services;
 use billing_application::secrets::{rotate_secret, shared_secrets_in_use};
 use billing_domain::access::SecretPurpose;
 
 use crate::composition;
-use crate::environment::SystemClock;
 use crate::failure::CommandResult;
 use crate::say;
 use crate::settings::{SecretCommand, StoreSettings};
@@ -18,7 +15,7 @@ pub(crate) fn secrets(command: SecretCommand) -> CommandResult<()> {
         SecretCommand::List(store) => {
             let services = present(&store)?;
             for purpose in [SecretPurpose::BearerToken, SecretPurpose::SessionCookie] {
-                for secret in shared_secrets_in_use(&*services.store, services.now(), purpose)? {
+                for secret in shared_secrets_in_use(&*services.store, services.machine_now(), purpose)? {
                     say(&format!("{}  {}  created {}", secret.kid, what_for(purpose), secret.created_at))?;
                 }
             }
@@ -53,5 +50,5 @@ fn what_for(purpose: SecretPurpose) -> &'static str {
 }
 
 fn present(store: &StoreSettings) -> CommandResult<Services> {
-    composition::offline(composition::open_as_it_is(store)?, Arc::new(SystemClock::default()))
+    composition::offline(composition::open_as_it_is(store)?)
 }

@@ -11,27 +11,36 @@ use billing_application::organizations::{FirstStart, first_organization, first_s
 use billing_application::webhooks::WebhookDeliverer;
 use billing_auth::BcryptPasswords;
 use billing_console::{Pages, key_calls};
+use billing_domain::calendar::Timestamp;
+use billing_domain::ports::Clock as _;
 use billing_domain::refs::ServerRef;
 use billing_domain::text::OneLine;
 use billing_http::{DEFAULT_REPORTS_AT_ONCE, HttpSettings, HttpState, LogInLimits, PublicUrl};
+use billing_storage::{Database, DatabaseUrl, SandboxLock};
 use secrecy::ExposeSecret;
+use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use crate::composition::{Composition, SignerSettings, open_to_serve, print_processes};
+use crate::composition::{Composition, SignerSettings, begin_sandbox, open_to_serve, print_processes};
 use crate::connections::{Connections, MAX_METRICS_CONNECTIONS, max_connections_per_worker};
+use crate::environment::{Clocks, SystemClock};
 use crate::failure::{CommandError, CommandResult};
 use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
-use crate::scheduler::{CountsWriter, NotificationNumberer, Scheduler, SecretsReader};
+use crate::scheduler::{CountsWriter, LockWatch, NotificationNumberer, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
+
 use crate::telemetry::Telemetry;
 
 /// The time for accepted requests to finish after SIGTERM, in seconds.
 const SHUTDOWN_SECONDS: u64 = 8;
+
+/// The cost of password hashes in a sandbox: bcrypt's least, for a fast start.
+const SANDBOX_PASSWORD_COST: u32 = 4;
 
 /// The time for a client to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(10);
@@ -40,18 +49,28 @@ const HEAD_TIME: Duration = Duration::from_secs(10);
 const NOTICE: Duration = Duration::from_millis(500);
 
 /// Serves until a signal stops the server.
-pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
+pub(crate) fn serve(mut settings: ServeSettings) -> CommandResult<()> {
     let telemetry = start_logging(settings.log_json)?;
     // This precedes everything that opens files.
     let max_connections = max_connections_per_worker(settings.store.database_connections, settings.workers);
-    let database = open_to_serve(&settings.store)?;
+    // A sandbox without a database lives in a folder that is deleted when the server ends.
+    let folder = if settings.sandbox && !settings.store.names_database() { Some(temporary_folder()?) } else { None };
+    if let Some(folder) = &folder {
+        settings.store = settings.store.with_file(&folder.path().join("sandbox.sqlite3"));
+    }
+    let database = open_to_serve(&settings.store, settings.sandbox)?;
+    let lock = if settings.sandbox { Some(only_server(&settings)?) } else { None };
+    let clocks = Clocks::new(if settings.sandbox { Some(sandbox_clock(&settings, &database)?) } else { None });
     let signer = SignerSettings { secrets: settings.jwt_secrets()?, lifetime_seconds: settings.token_lifetime_seconds };
-    let passwords =
-        BcryptPasswords::with_cost(settings.password_cost).map_err(|error| CommandError::Setting(error.to_string()))?;
+    let cost = if settings.sandbox { SANDBOX_PASSWORD_COST } else { settings.password_cost };
+    let passwords = BcryptPasswords::with_cost(cost).map_err(|error| CommandError::Setting(error.to_string()))?;
     let deadline = Duration::from_secs(settings.print_seconds);
-    let printer = print_processes(settings.fonts_dir.clone(), settings.print_memory_mib, deadline)?;
-    let composition = Composition::new(database, signer, passwords, printer, settings.webhooks())?;
+    let printer = print_processes(settings.fonts_dir.clone(), settings.print_memory_mib, deadline, settings.sandbox)?;
+    let composition = Composition::new(database, clocks, signer, passwords, printer, settings.webhooks())?;
     composition.services.store.ready().map_err(CommandError::store)?;
+    let listener = listen_on(settings.listen, "")?;
+    // Port 0 is any free port, and the printed lines name it.
+    settings.listen = listener.local_addr().unwrap_or(settings.listen);
     let public_url = match &settings.public_url {
         Some(url) => url.clone(),
         None => listened_on(&settings)?,
@@ -71,7 +90,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         .client_request_timeout(HEAD_TIME)
         .max_connections(max_connections)
         .on_connect(move |stream, data| accepted.register(stream, data))
-        .listen(listen_on(settings.listen, "")?)
+        .listen(listener)
         .map_err(|error| CommandError::Failed(format!("cannot listen: {error}")))?;
     let metrics = settings.metrics_listen.map(|address| listen_on(address, " for metrics")).transpose()?;
     // This follows the bind, because a password that is printed once must not be lost to a port in use.
@@ -79,7 +98,7 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         say(&line)?;
     }
     say(&format!("Usage Billing is ready at {public_url} (console: {public_url}/console, API reference: {public_url}/docs)"))?;
-    let background = Background::start(&settings, &composition, &state)
+    let background = Background::start(&settings, &composition, &state, lock)
         .map_err(|error| CommandError::Failed(format!("cannot start a thread: {error}")))?;
     let writing = state.clone();
     let served = actix_web::rt::System::new().block_on(async move {
@@ -100,6 +119,29 @@ pub(crate) fn serve(settings: ServeSettings) -> CommandResult<()> {
         telemetry.end();
     }
     served.map_err(|error| CommandError::Failed(format!("the server stopped: {error}")))
+}
+
+/// Returns the instant of the sandbox's clock. With sample data, a new one begins earlier, so that the data leads up to the present.
+fn sandbox_clock(settings: &ServeSettings, database: &Database) -> CommandResult<Timestamp> {
+    let now = present(settings);
+    begin_sandbox(database, settings.now, now)
+}
+
+/// Returns the instant at which a new sandbox begins, or to which its sample data leads.
+fn present(settings: &ServeSettings) -> Timestamp {
+    settings.now.unwrap_or_else(|| SystemClock::default().now())
+}
+
+/// Takes the lock of the sandbox's only server.
+fn only_server(settings: &ServeSettings) -> CommandResult<SandboxLock> {
+    let url = DatabaseUrl::parse(settings.store.database_url()?.expose_secret())?;
+    let taken = SandboxLock::take(&url).map_err(CommandError::Failed)?;
+    taken.ok_or_else(|| CommandError::Failed("another server of this sandbox runs: a sandbox has one server".to_owned()))
+}
+
+fn temporary_folder() -> CommandResult<TempDir> {
+    let made = tempfile::Builder::new().prefix("usage-billing-sandbox").tempdir();
+    made.map_err(|error| CommandError::Failed(format!("cannot create a temporary folder: {error}")))
 }
 
 fn http_settings(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> HttpSettings {
@@ -150,14 +192,21 @@ struct Background {
     deliverer: WebhookDeliverer,
     numberer: NotificationNumberer,
     secrets: Option<SecretsReader>,
+    lock: Option<LockWatch>,
 }
 
 impl Background {
-    fn start(settings: &ServeSettings, composition: &Composition, state: &HttpState) -> std::io::Result<Self> {
+    fn start(
+        settings: &ServeSettings,
+        composition: &Composition,
+        state: &HttpState,
+        lock: Option<SandboxLock>,
+    ) -> std::io::Result<Self> {
         let services = &composition.services;
         let every = Duration::from_secs(settings.run_every_seconds);
-        let runs = settings.run_every_seconds > 0;
-        let scheduler = runs.then(|| Scheduler::start(state.clone(), services.clone(), &composition.clock, every));
+        // In a sandbox, advances do what the scheduler does.
+        let runs = settings.run_every_seconds > 0 && !settings.sandbox;
+        let scheduler = runs.then(|| Scheduler::start(state.clone(), services.clone(), &composition.clocks.machine, every));
         let observing = state.clone();
         let deliverer = WebhookDeliverer::start(
             services.clone(),
@@ -165,19 +214,21 @@ impl Background {
             ServerRef::from_uuid(services.ids.new_id()),
             Arc::new(move |outcome| observing.record_webhook_attempt(outcome)),
         );
+        let retention = (!settings.sandbox).then_some(settings.notification_days);
         let secrets = composition.renewed_signer.clone().map(|signer| SecretsReader::start(services.clone(), signer));
         Ok(Self {
             scheduler: scheduler.transpose()?,
-            counts: CountsWriter::start(state.clone(), services.clone())?,
-            numberer: NotificationNumberer::start(services.clone(), settings.notification_days, deliverer.waker())?,
+            counts: CountsWriter::start(state.clone(), services.clone(), !settings.sandbox)?,
+            numberer: NotificationNumberer::start(services.clone(), retention, deliverer.waker())?,
             deliverer,
             secrets: secrets.transpose()?,
+            lock: lock.map(LockWatch::start).transpose()?,
         })
     }
 
     /// Stops the threads after the last request. What requests have counted is written first.
     fn stop(self, state: &HttpState) {
-        let Self { scheduler, counts, deliverer, numberer, secrets } = self;
+        let Self { scheduler, counts, deliverer, numberer, secrets, lock } = self;
         counts.stop();
         if let Some(secrets) = secrets {
             secrets.stop();
@@ -188,6 +239,9 @@ impl Background {
         }
         numberer.stop();
         deliverer.stop();
+        if let Some(lock) = lock {
+            lock.stop();
+        }
     }
 }
 
@@ -237,8 +291,8 @@ fn listened_on(settings: &ServeSettings) -> CommandResult<PublicUrl> {
 /// transactions, so a start that is killed in between prints no password: every later start prints the command that sets one.
 fn first(settings: &ServeSettings, composition: &Composition, public_url: &PublicUrl) -> CommandResult<Vec<String>> {
     let services = &composition.services;
-    // If standard output is not a terminal, it may be a log with many readers.
-    let shows_passwords = std::io::stdout().is_terminal();
+    // If standard output is not a terminal, it may be a log with many readers. The secrets of a sandbox open nothing else.
+    let shows_passwords = settings.sandbox || std::io::stdout().is_terminal();
     let generated = services.keys.new_secret().map_err(|error| CommandError::Failed(error.to_string()))?;
     let given = settings.admin_password()?;
     let password = given.as_ref().map_or(generated.as_str(), |password| password.expose_secret());
@@ -258,8 +312,12 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
         Some(organization) if settings.sample => sample::make(services, organization.id, shows_passwords)?,
         Some(_) | None => None,
     };
+    if let Some(FirstStart { organization, .. }) = made.as_ref().filter(|_| settings.sandbox && !settings.sample) {
+        let key = sample::make_key(services, organization.id)?;
+        lines.extend([format!("API key: {}", key.key.api_key), format!("Password of the API key: {}", &*key.password)]);
+    }
     // On a first start at a terminal, the key of the sample and the password of the administrator are printed.
-    let has_key = sample.as_ref().is_some_and(|access| access.key.is_some());
+    let has_key = settings.sandbox || sample.as_ref().is_some_and(|access| access.key.is_some());
     if made.is_none() || !has_key {
         lines.extend(way_to_a_key(public_url, &settings.admin_email));
     }

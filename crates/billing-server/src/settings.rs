@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use billing_application::sandbox::require_in_range;
 use billing_application::usage::DEFAULT_EVENT_CACHE;
 use billing_auth::{COSTS, DEFAULT_COST};
 use billing_domain::access::{
     DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
 };
+use billing_domain::calendar::Timestamp;
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::report::ReportFormat;
@@ -89,6 +91,9 @@ pub(crate) enum Command {
     Restore(RestoreSettings),
     /// Tells a PostgreSQL database that it was restored from a backup by other tools. Stop all servers before.
     Restored(RestoredSettings),
+    /// Makes a PostgreSQL database that other tools copied from a live one a sandbox. Removes administrators, API keys, secrets and
+    /// webhook endpoints, and prints a new administrator of each organization. There is no way back.
+    Sandbox(SandboxSettings),
     /// Imports usage events from a file. Repeated runs create no duplicates. Exits with 1 if any line is rejected.
     Import(ImportSettings),
     /// Writes usage events as a table.
@@ -295,6 +300,15 @@ pub(crate) struct ServeSettings {
     #[arg(long, env = "USAGE_BILLING_SAMPLE", value_parser = truth)]
     pub(crate) sample: bool,
 
+    /// Starts a sandbox: a server whose billing clock stands still and is moved by requests. Without a database URL, its data is in
+    /// a temporary file and is deleted at the end. In the environment: true or false.
+    #[arg(long, env = "USAGE_BILLING_SANDBOX", value_parser = truth)]
+    pub(crate) sandbox: bool,
+
+    /// Instant of a new sandbox's clock in RFC 3339, such as 2026-01-15T00:00:00Z. Default: the machine's time.
+    #[arg(long, value_name = "INSTANT", env = "USAGE_BILLING_NOW", requires = "sandbox", value_parser = instant)]
+    pub(crate) now: Option<Timestamp>,
+
     /// Comma-separated secrets that sign bearer tokens, newest first, each of at least 32 bytes. Default: secrets in the
     /// database.
     #[arg(long, value_name = "SECRETS", env = "USAGE_BILLING_JWT_SECRETS", hide_env_values = true, value_delimiter = ',')]
@@ -386,6 +400,17 @@ const DEFAULT_DATABASE_URL: &str = "sqlite://data/usage-billing.sqlite3";
 const MAX_SECRET_FILE_BYTES: usize = 64 * 1024;
 
 impl StoreSettings {
+    /// Returns whether a database is named.
+    pub(crate) const fn names_database(&self) -> bool {
+        self.database_url.is_some() || self.database_url_file.is_some()
+    }
+
+    /// Returns the same settings with a SQLite file.
+    pub(crate) fn with_file(&self, file: &Path) -> Self {
+        let url = SecretString::from(format!("sqlite://{}", file.display()));
+        Self { database_url: Some(url), database_url_file: None, ..self.clone() }
+    }
+
     /// Returns the database URL.
     ///
     /// # Errors
@@ -460,6 +485,13 @@ fn secret_file(path: &str) -> Result<SecretString, String> {
     }
     let line = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     Ok(SecretString::from(line))
+}
+
+/// Parses the instant of a sandbox's clock.
+fn instant(text: &str) -> Result<Timestamp, String> {
+    let at = Timestamp::parse(text).map_err(|_| "must be an instant in RFC 3339, such as 2026-01-15T00:00:00Z".to_owned())?;
+    require_in_range(at).map_err(|_| "must be an instant of the years 2000 to 2100".to_owned())?;
+    Ok(at)
 }
 
 /// Parses an integer within a range; the error for any other text contains the range.
@@ -640,6 +672,11 @@ pub(crate) struct BackupSettings {
     /// New file, readable only by its owner. An existing file is rejected.
     pub(crate) file: PathBuf,
 
+    /// Makes the copy a sandbox: without administrators, API keys, secrets and webhook endpoints, with a clock that shows the latest
+    /// instant in the database. Prints a new administrator of each organization. Its personal data is real.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+
     #[command(flatten)]
     pub(crate) store: StoreSettings,
 }
@@ -655,6 +692,16 @@ pub(crate) struct RestoreSettings {
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoredSettings {
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxSettings {
+    /// Name of the database, to confirm that it may lose its administrators and secrets.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) confirm: String,
+
     #[command(flatten)]
     pub(crate) store: StoreSettings,
 }

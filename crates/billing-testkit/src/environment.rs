@@ -10,7 +10,7 @@ use billing_domain::einvoice::Syntax;
 use billing_domain::einvoice::business_terms::BusinessTerms;
 use billing_domain::party::appearance::Logo;
 use billing_domain::ports::{
-    Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, WebhookRequest, WebhookResponse, WebhookSender,
+    Clock, DocumentPrinter, EInvoiceWriter, IdSource, PrintError, SandboxClock, WebhookRequest, WebhookResponse, WebhookSender,
     WebhookUrlPolicy, WebhookUrlRefusal,
 };
 use billing_domain::receivables::StatementPrintout;
@@ -37,6 +37,18 @@ impl FixedClock {
     pub fn advance(&self, seconds: i64) {
         self.set(self.now().plus_seconds(seconds));
     }
+}
+
+impl SandboxClock for FixedClock {
+    fn move_to(&self, now: Timestamp) {
+        self.set(now);
+    }
+
+    fn begin_advance(&self) -> bool {
+        true
+    }
+
+    fn end_advance(&self) {}
 }
 
 impl Clock for FixedClock {

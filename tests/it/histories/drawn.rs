@@ -8,8 +8,11 @@ use serde_json::Value;
 
 use Where::{Both, Http, Nowhere, UseCases};
 
-/// The source of the use cases' histories, which shows the operations that they call.
-const USE_CASES: &str = include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs");
+/// The sources of the use cases' histories, which show the operations that they call.
+const USE_CASES: &str = concat!(
+    include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs"),
+    include_str!("../../../crates/billing-application/tests/use_cases/histories/advances.rs"),
+);
 
 enum Where {
     /// Only in these histories.
@@ -21,7 +24,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 62] = [
+const DRAWN: [(&str, Where); 63] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -70,6 +73,7 @@ const DRAWN: [(&str, Where); 62] = [
     ("delete_charge", UseCases),
     ("dry_run", Http),
     ("run_billing", Both),
+    ("advance_clock", UseCases),
     ("issue_document", Both),
     ("void_document", Both),
     ("record_payment", Both),

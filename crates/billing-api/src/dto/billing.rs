@@ -137,7 +137,7 @@ response! {
 }
 
 impl FailedContractJson {
-    fn of(failed: &FailedContract, names: &ObjectNames) -> Self {
+    pub(super) fn of(failed: &FailedContract, names: &ObjectNames) -> Self {
         let problem = Problem::of(&failed.problem);
         let problem = BillingProblemJson { code: problem.code().to_owned(), detail: problem.detail().to_owned() };
         Self::named((failed.contract_ref, failed.document), problem, names)

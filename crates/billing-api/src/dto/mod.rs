@@ -10,6 +10,7 @@ pub mod bank_accounts;
 pub mod batch;
 pub mod billing;
 pub mod charges;
+pub mod clock;
 pub mod contract_changes;
 pub mod contract_view;
 pub mod contracts;

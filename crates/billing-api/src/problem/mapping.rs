@@ -21,9 +21,10 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 37] = [
+const RULES: [&str; 38] = [
     "address_not_public",
     "ambiguous_name",
+    "clock_only_forward",
     "conflicting_fields",
     "credit_above_billed",
     "duplicate_product",

@@ -69,7 +69,7 @@ pub fn find_e_invoice(cx: &mut Cx<'_>, document_ref: DocumentRef, asked: Option<
     let profile = issued.paper.as_ref().map_or(EInvoiceProfile::default(), |paper| paper.e_invoice_profile);
     let syntax = asked.unwrap_or_else(|| profile.default_syntax());
     let key = head.key(cx.organization);
-    if let Some(DocumentFile { made, .. }) = cx.tx.document_file(key, form_of(syntax))? {
+    if let Some(DocumentFile { made, .. }) = kept_file(cx, key, form_of(syntax))? {
         return Ok(WantedEInvoice::Kept(WrittenEInvoice { number: head.number.clone(), syntax, file: made }));
     }
     let terms = einvoice::terms(head, issued)?;
@@ -104,7 +104,7 @@ pub(super) fn attached_e_invoice(cx: &mut Cx<'_>, document: &Document) -> UseCas
     if issued.paper.as_ref().is_none_or(|paper| paper.e_invoice_profile != EInvoiceProfile::FacturX) {
         return Ok(None);
     }
-    if let Some(kept) = cx.tx.document_file(document.head.key(cx.organization), FileForm::Cii)? {
+    if let Some(kept) = kept_file(cx, document.head.key(cx.organization), FileForm::Cii)? {
         return Ok(Some(kept.made));
     }
     match einvoice::terms(&document.head, issued) {
@@ -113,8 +113,17 @@ pub(super) fn attached_e_invoice(cx: &mut Cx<'_>, document: &Document) -> UseCas
     }
 }
 
+/// Returns the stored file of an issued document. A sandbox has none: each of its files says that it is a test, also those of
+/// documents that were copied from a live server.
+pub(super) fn kept_file(cx: &mut Cx<'_>, key: DocumentKey, form: FileForm) -> UseCaseResult<Option<DocumentFile>> {
+    if cx.services.sandbox.is_some() { Ok(None) } else { Ok(cx.tx.document_file(key, form)?) }
+}
+
 /// Stores a file of an issued document, and returns the stored one: the first file of a form stays.
 pub(super) fn keep(services: &Services, key: DocumentKey, form: FileForm, made: RenderedFile) -> UseCaseResult<RenderedFile> {
+    if services.sandbox.is_some() {
+        return Ok(made);
+    }
     let file = DocumentFile { form, made, made_at: services.now() };
     let kept = transact(&*services.store, Access::Write, |tx| {
         let kept = tx.keep_document_file(key, &file)?;

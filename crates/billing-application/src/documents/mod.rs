@@ -101,14 +101,14 @@ impl DocumentView {
 
     /// Returns whether another view of the same document has the same content and outstanding amounts.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
-        let draft_content = |view: &Self| {
+        let compared = |view: &Self| {
             let Self { state, period, net_terms, ref payment, ref parties, ref content, .. } = *view;
             let paper = (view.po_number.clone(), view.note.clone(), view.paper.clone());
             let owed = (view.settlement, view.owed, view.write_offs.clone());
             let content = content.without_calculations();
             ((state, period, net_terms), (payment.clone(), parties.clone(), content), paper, owed)
         };
-        draft_content(self) == draft_content(other)
+        compared(self) == compared(other)
     }
 }
 

@@ -10,7 +10,7 @@ use billing_domain::party::legal::Strictness;
 use billing_domain::ports::PrintError;
 use billing_domain::refs::DocumentRef;
 
-use super::e_invoice::{attached_e_invoice, keep};
+use super::e_invoice::{attached_e_invoice, keep, kept_file};
 use super::{book_of, unissued_content};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -52,7 +52,7 @@ pub fn find_print(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCaseResult<W
     let document = cx.tx.document(cx.organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
     let mut books = Vec::new();
     if let Some(printout) = Printout::of_issued(&document) {
-        let kept = cx.tx.document_file(document.head.key(cx.organization), FileForm::Pdf)?;
+        let kept = kept_file(cx, document.head.key(cx.organization), FileForm::Pdf)?;
         return Ok(match kept {
             Some(DocumentFile { made, .. }) => WantedPrint::Kept(PrintedDocument { number: document.head.number, file: made }),
             None => {

@@ -67,7 +67,7 @@ fn number_batch(
     (organization, server): (OrganizationId, ServerRef),
     limit: u32,
 ) -> UseCaseResult<Option<Batch>> {
-    let now = services.now();
+    let now = services.machine_now();
     let until = now.plus_seconds(LEASE_SECONDS);
     let Some(last) = tx.lease_positions(organization, server, now, until)? else { return Ok(None) };
     let last = last.max(epoch::current(&tx.restores()?).start());

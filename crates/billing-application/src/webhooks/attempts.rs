@@ -75,7 +75,7 @@ pub fn claim_deliveries(services: &Services, server: ServerRef, lanes: &mut Lane
     if lanes.is_exhausted() {
         return Ok(Vec::new());
     }
-    let now = services.now();
+    let now = services.machine_now();
     // Mostly nothing is due. Then no transaction waits for the database's writer.
     let due: Vec<(OrganizationId, EndpointRef)> = transact(&*services.store, Access::Glance, |tx| {
         Ok::<_, UseCaseError>(tx.due_webhook_endpoints(now, ENDPOINTS_CONSIDERED)?)
@@ -85,7 +85,7 @@ pub fn claim_deliveries(services: &Services, server: ServerRef, lanes: &mut Lane
         return Ok(Vec::new());
     }
     let claimed = transact(&*services.store, Access::Write, |tx| {
-        let now = services.now();
+        let now = services.machine_now();
         let lease = DeliveryLease { by: server, until: now.plus_seconds(LEASE_SECONDS) };
         // The transaction may run again.
         let (mut claimed, mut left, mut lanes) = (Vec::new(), CLAIMED_AT_ONCE, lanes.clone());
@@ -191,7 +191,7 @@ fn record_of_endpoint(
     before: WebhookEndpoint,
     sent: &[&SentDelivery],
 ) -> UseCaseResult<()> {
-    let now = services.now();
+    let now = services.machine_now();
     let (mut endpoint, mut disabled) = (before.clone(), None);
     for SentDelivery { delivery, response } in sent {
         let Some((at, response)) = response else {
@@ -207,13 +207,14 @@ fn record_of_endpoint(
     if disabled.is_some() {
         tx.cancel_webhook_deliveries(endpoint.endpoint_ref, now)?;
         endpoint.notification_count = endpoint.notification_count.saturating_add(1);
+        endpoint.updated_at = services.now();
     }
     if endpoint != before {
         tx.update_webhook_endpoint(&endpoint)?;
     }
     if let Some(reason) = disabled {
         tracing::warn!(endpoint_ref = %endpoint.endpoint_ref, reason = reason.as_str(), "disabled a webhook endpoint");
-        let mut cx = Cx::of_scheduler(tx, services, endpoint.organization, now);
+        let mut cx = Cx::of_scheduler(tx, services, endpoint.organization, services.now());
         let fact = endpoint_fact(NotificationType::EndpointDisabled, &endpoint);
         notifications::record(&mut cx, &[fact], &[])?;
         let change = AuditChange::From(AuditSubject::Endpoint(&before), AuditSubject::Endpoint(&endpoint));

@@ -72,7 +72,7 @@ pub fn replay_deliveries(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, request: &R
             .filter(|candidate| is_wanted(candidate))
             .map(|found| {
                 let notification = (found.customer, found.notification_ref);
-                Delivery::new(endpoint_ref, cx.organization, notification, found.position, cx.now)
+                Delivery::new(endpoint_ref, cx.organization, notification, found.position, cx.services.machine_now())
             })
             .collect();
         cx.tx.schedule_webhook_deliveries(&again)?;

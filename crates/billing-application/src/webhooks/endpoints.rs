@@ -72,7 +72,7 @@ pub fn create_endpoint(cx: &mut Cx<'_>, profile: EndpointProfile) -> UseCaseResu
     cx.tx.insert_webhook_endpoint(&endpoint)?;
     let secret = add_secret(cx, endpoint_ref, 1)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Endpoint(&endpoint)))?;
-    let state = endpoint.state(cx.now);
+    let state = endpoint.state(cx.services.machine_now());
     Ok(CreatedEndpoint { view: EndpointView { endpoint, state, counts: DeliveryCounts::default() }, secret })
 }
 
@@ -99,7 +99,7 @@ pub fn edit_endpoint(
     }
     cx.tx.update_webhook_endpoint(&endpoint)?;
     if present.profile.enabled && !endpoint.profile.enabled {
-        cx.tx.cancel_webhook_deliveries(endpoint_ref, cx.now)?;
+        cx.tx.cancel_webhook_deliveries(endpoint_ref, cx.services.machine_now())?;
     }
     let change = AuditChange::From(AuditSubject::Endpoint(&present), AuditSubject::Endpoint(&endpoint));
     cx.audit(AuditAction::Edit, change)?;
@@ -146,7 +146,7 @@ pub fn list_endpoints(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page
         all.into_iter().skip(skipped).take(usize::try_from(page.size()).unwrap_or(usize::MAX)).collect();
     let refs: Vec<EndpointRef> = shown.iter().map(|endpoint| endpoint.endpoint_ref).collect();
     let counts: BTreeMap<EndpointRef, DeliveryCounts> = cx.tx.webhook_delivery_counts(&refs)?.into_iter().collect();
-    let now = cx.now;
+    let now = cx.services.machine_now();
     let view = |endpoint: WebhookEndpoint| {
         let counts = counts.get(&endpoint.endpoint_ref).copied().unwrap_or_default();
         EndpointView { state: endpoint.state(now), counts, endpoint }
@@ -161,21 +161,21 @@ pub fn list_endpoints(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page
 /// - [`UseCaseError::Unknown`] if the endpoint does not exist.
 /// - [`UseCaseError::Conflict`] if two secrets sign already.
 pub fn rotate_secret(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, overlap_hours: u16) -> UseCaseResult<RotatedSecret> {
-    let endpoint = locked(cx, endpoint_ref)?;
+    let (endpoint, now) = (locked(cx, endpoint_ref)?, cx.services.machine_now());
     let stored: Vec<SealedWebhookSecret> =
         cx.tx.webhook_secrets(&[endpoint_ref])?.into_iter().map(|(_, secret)| secret).collect();
     let newest_kid = stored.iter().map(|secret| secret.kid).max().unwrap_or_default();
-    for over in stored.iter().filter(|secret| !secret.is_live(cx.now)) {
+    for over in stored.iter().filter(|secret| !secret.is_live(now)) {
         cx.tx.delete_webhook_secret(endpoint_ref, over.kid)?;
     }
-    let live = live_secrets(stored, cx.now);
+    let live = live_secrets(stored, now);
     if live.len() >= MAX_SECRETS {
         let until = live.iter().filter_map(|secret| secret.expires_at).min();
         let until = until.map(|until| format!(", which ends at {until}")).unwrap_or_default();
         let detail = format!("two secrets of the endpoint sign already: wait for the end of the overlap{until}");
         return Err(UseCaseError::Conflict { code: "rotation_in_progress", detail });
     }
-    let previous_expires_at = cx.now.plus_seconds(i64::from(overlap_hours) * HOUR_SECONDS);
+    let previous_expires_at = now.plus_seconds(i64::from(overlap_hours) * HOUR_SECONDS);
     for previous in &live {
         if overlap_hours == 0 {
             cx.tx.delete_webhook_secret(endpoint_ref, previous.kid)?;
@@ -193,7 +193,10 @@ pub fn rotate_secret(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, overlap_hours: 
 fn add_secret(cx: &mut Cx<'_>, endpoint_ref: EndpointRef, kid: u32) -> UseCaseResult<WebhookSecret> {
     let secret = new_secret(cx.services)?;
     let sealed = seal(cx.tx, cx.services, (endpoint_ref, kid), &secret)?;
-    cx.tx.put_webhook_secret(endpoint_ref, &SealedWebhookSecret { kid, sealed, created_at: cx.now, expires_at: None })?;
+    cx.tx.put_webhook_secret(
+        endpoint_ref,
+        &SealedWebhookSecret { kid, sealed, created_at: cx.services.machine_now(), expires_at: None },
+    )?;
     Ok(secret)
 }
 
@@ -206,7 +209,7 @@ pub(super) fn locked(cx: &mut Cx<'_>, endpoint_ref: EndpointRef) -> UseCaseResul
 fn view_of(cx: &mut Cx<'_>, endpoint: WebhookEndpoint) -> UseCaseResult<EndpointView> {
     let counts = cx.tx.webhook_delivery_counts(&[endpoint.endpoint_ref])?;
     let counts = counts.first().map(|(_, counts)| *counts).unwrap_or_default();
-    Ok(EndpointView { state: endpoint.state(cx.now), counts, endpoint })
+    Ok(EndpointView { state: endpoint.state(cx.services.machine_now()), counts, endpoint })
 }
 
 /// Checks that the settings of the server permit requests to a URL.

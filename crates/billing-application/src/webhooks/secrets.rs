@@ -24,7 +24,7 @@ pub(super) fn seal(
     (endpoint_ref, kid): (EndpointRef, u32),
     secret: &WebhookSecret,
 ) -> UseCaseResult<Vec<u8>> {
-    let keys = shared_secrets_within(tx, &*services.keys, services.now(), PURPOSE)?;
+    let keys = shared_secrets_within(tx, &*services.keys, services.machine_now(), PURPOSE)?;
     let newest = keys.first().ok_or_else(missing)?;
     Ok(services.sealer.seal(text(newest)?, &place(endpoint_ref, kid), secret.as_str().as_bytes())?)
 }
@@ -54,7 +54,7 @@ pub(super) fn unseal(
 /// # Errors
 /// Returns [`UseCaseError::Store`] or [`UseCaseError::Secret`] if the shared secret cannot be read or created.
 pub fn response_secret(services: &Services, key: ApiKeyRef) -> UseCaseResult<String> {
-    let keys = shared_secrets(&*services.store, &*services.keys, services.now(), PURPOSE)?;
+    let keys = shared_secrets(&*services.store, &*services.keys, services.machine_now(), PURPOSE)?;
     Ok(format!("{} response to {key}", text(keys.first().ok_or_else(missing)?)?))
 }
 

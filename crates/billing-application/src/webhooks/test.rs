@@ -112,7 +112,7 @@ fn prepare(cx: &mut Cx<'_>, endpoint_ref: EndpointRef) -> UseCaseResult<Prepared
     wake_numbering();
     let stored = cx.tx.webhook_secrets(&[endpoint_ref])?.into_iter().map(|(_, secret)| secret).collect();
     let keys = cx.tx.signing_secrets(PURPOSE)?;
-    let secrets = unseal(cx.services, &keys, endpoint_ref, &live_secrets(stored, cx.now));
+    let secrets = unseal(cx.services, &keys, endpoint_ref, &live_secrets(stored, cx.services.machine_now()));
     let target = Arc::new(WebhookTarget { url: endpoint.profile.url, secrets });
     Ok(PreparedTest(OutgoingRequest { target, notification_ref, body }))
 }

@@ -122,6 +122,8 @@ fn services(store: &Arc<TestStore>, clock: &Arc<FixedClock>, ids: &Arc<CountingI
     Services {
         store: Arc::clone(store) as _,
         clock: Arc::clone(clock) as _,
+        machine: Arc::clone(clock) as _,
+        sandbox: None,
         ids: Arc::clone(ids) as _,
         mapper: Arc::new(RhaiMapper::new()),
         sealer: Arc::new(sealer()),

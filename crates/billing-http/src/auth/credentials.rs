@@ -91,7 +91,7 @@ async fn by_token(request: &HttpRequest, token: String) -> Result<Principal, Pro
 async fn by_session(operation: &OperationSpec, request: &HttpRequest, id: String) -> Result<Principal, Problem> {
     let live = live(request, id).await?;
     check_origin(operation, request)?;
-    Ok(live.principal(state_of(request).services().now()))
+    Ok(live.principal(state_of(request).services().machine_now()))
 }
 
 /// Returns the session of the cookie, even if the request has another credential.

@@ -86,7 +86,7 @@ async fn count_webhooks(state: &HttpState) {
     let counted_for = state.clone();
     let counting = blocking(state.services(), move |services| {
         let backlog = webhooks::webhook_backlog(services)?;
-        counted_for.metrics().set_webhook_backlog(backlog, services.now());
+        counted_for.metrics().set_webhook_backlog(backlog, services.machine_now());
         Ok(())
     });
     if let Ok(Err(problem)) = tokio::time::timeout(COUNT_WAIT, counting).await {

@@ -93,6 +93,8 @@ impl Server {
         let services = Services {
             store: used,
             clock: Arc::clone(&clock) as _,
+            machine: Arc::clone(&clock) as _,
+            sandbox: None,
             ids,
             passwords: Arc::new(BcryptPasswords::with_cost(4).expect("the smallest cost")),
             keys: Arc::new(RandomKeys),
@@ -134,7 +136,7 @@ impl Server {
         let mut settings = HttpSettings::new("http://billing.test".parse().expect("a URL"), key);
         set(&mut settings);
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        let senders = WebhookSenders::new(sender, Arc::clone(&services.clock));
+        let senders = WebhookSenders::new(sender, Arc::clone(&services.machine));
         Self { state: HttpState::new(services.clone(), senders, Arc::new(Pages), settings), services, store, clock }
     }
 
@@ -213,7 +215,7 @@ impl Server {
 
 /// Returns a sender of webhooks that reaches no endpoint.
 fn senders(services: &Services) -> WebhookSenders {
-    WebhookSenders::new(Arc::new(NoWebhooks), Arc::clone(&services.clock))
+    WebhookSenders::new(Arc::new(NoWebhooks), Arc::clone(&services.machine))
 }
 
 /// Sets the peer address of a request that arrives over the network.

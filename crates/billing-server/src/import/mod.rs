@@ -28,7 +28,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::rejects::Rejects;
 use crate::composition;
-use crate::environment::SystemClock;
 use crate::failure::{CommandError, CommandResult};
 use crate::settings::ImportSettings;
 use crate::{say, text};
@@ -55,7 +54,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let counted = ProgressReader { inner, read_bytes: Arc::clone(&read_bytes) };
     let mut file = UsageFile::open(counted, kind(settings)?, reading).map_err(|error| unreadable(&settings.file, &error))?;
     let organization = text("--organization", &settings.organization)?;
-    let services = composition::offline(composition::open_as_it_is(&settings.store)?, Arc::new(SystemClock::default()))?;
+    let services = composition::offline(composition::open_as_it_is(&settings.store)?)?;
     let organization = organization_named(&services, &organization)?.id;
     let principal = Principal::of_command_line(organization);
     let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;

@@ -6,7 +6,7 @@ use billing_application::names::ObjectNames;
 use billing_domain::document::DocumentKind;
 use billing_domain::money::{AmountOutOfRange, Money};
 use billing_domain::ports::{IdSource, StoreError};
-use billing_domain::refs::DocumentRef;
+use billing_domain::refs::{DocumentRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 use billing_domain::runs::FailedDocument;
 use billing_testkit::{CountingIds, fixtures};
@@ -34,14 +34,22 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
     let number =
         fixtures::document_head(&ids, &contract, &fixtures::entity("main"), fixtures::period("2026-01-01", "2026-01-31")).number;
     let opened = Some((DocumentRef::from_uuid(ids.new_id()), number));
-    let contract_ref = contract.contract_ref;
-    let failed = |problem| FailedContract::whole(contract_ref, problem);
+    let (organization, contract_ref) = (OrganizationId::from_uuid(ids.new_id()), contract.contract_ref);
+    let key = contract.key(organization);
+    let failed = |problem| FailedContract::whole(key, problem);
     let unissued = FailedDocument { period: fixtures::period("2026-01-01", "2026-01-31"), document_ref: None };
     let lacking = Refusal::conflict("paper_incomplete", "the paper lacks a field");
     let report = BillingReport {
         run_ref: None,
-        issued: vec![BilledDocument { contract_ref, opened, kind: DocumentKind::Invoice, total: fixtures::cents(3080) }],
+        issued: vec![BilledDocument {
+            organization,
+            contract_ref,
+            opened,
+            kind: DocumentKind::Invoice,
+            total: fixtures::cents(3080),
+        }],
         voided: vec![BilledDocument {
+            organization,
             contract_ref,
             opened: None,
             kind: DocumentKind::Debit,
@@ -49,7 +57,7 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
         }],
         failed: vec![
             failed(UseCaseError::AmountOutOfRange(AmountOutOfRange)),
-            FailedContract::of_document(contract_ref, unissued, lacking),
+            FailedContract::of_document(key, unissued, lacking),
             failed(UseCaseError::Store(StoreError::Corrupt("row 17 of node 10.0.0.7".to_owned()))),
         ],
         dry_run: true,

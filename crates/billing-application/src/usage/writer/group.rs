@@ -394,7 +394,7 @@ impl WriterThread<'_> {
                 tokens.push(claims.clone());
             }
         }
-        let principals = if tokens.is_empty() { Vec::new() } else { principals_of(tx, &tokens, self.services.now())? };
+        let principals = if tokens.is_empty() { Vec::new() } else { principals_of(tx, &tokens, self.services.machine_now())? };
         let of_token = |claims: &TokenClaims| {
             tokens.iter().position(|token| token == claims).and_then(|index| principals.get(index)?.clone())
         };

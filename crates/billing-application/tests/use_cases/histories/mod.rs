@@ -1,10 +1,10 @@
-//! Runs random histories through the use cases. In the domain's histories, a model checks the decisions of the ledger. Here
-//! the use cases must read, decide and write the same. `USE_CASE_HISTORIES=n` sets the number of histories, `SEED=s` the
-//! first seed.
+//! Runs random histories through the use cases, which must read, decide and write as the ledger does, whose decisions a model checks.
+//! `USE_CASE_HISTORIES=n` sets the number of histories, `SEED=s` the first seed.
 #![allow(clippy::expect_used, clippy::panic, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "environment variables choose the histories to play")]
 #![allow(dead_code, reason = "this crate uses only a part of the domain's histories")]
 
+mod advances;
 #[path = "../../../../billing-domain/tests/rules/histories/check.rs"]
 mod check;
 #[path = "../../../../billing-domain/tests/rules/histories/concrete.rs"]
@@ -724,8 +724,8 @@ impl Follower for UseCases {
             let may_lack = (0..world.model.catalog.entities.len()).any(|entity| world.model.may_lack(entity));
             let waits = |finding: &Finding| may_lack && finding.detail.contains("is not issued");
             let findings = seen.into_iter().flat_map(|(_, seen)| seen.findings).filter(|finding| !waits(finding));
-            let findings: Vec<Finding> = findings.collect();
-            same("findings", &Vec::new(), &findings)?;
+            same("findings", &Vec::new(), &findings.collect::<Vec<Finding>>())?;
+            advances::check_advance(&self.bench, u64::from(self.asked))?;
         }
         Ok(())
     }
