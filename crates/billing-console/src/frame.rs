@@ -1,9 +1,10 @@
 //! The frame of every page: breadcrumbs, navigation, current user and the equivalent API calls.
 
+use billing_domain::calendar::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::assets::{Asset, SCRIPT, STYLE};
-use crate::parts::{href, isolated};
+use crate::parts::{href, instant_of, isolated};
 
 pub use billing_api::console::ROOT;
 
@@ -115,12 +116,23 @@ pub struct Frame {
     pub calls: Vec<Call>,
     /// Message at the top of the page.
     pub notice: Option<Notice>,
+    /// The clock of a sandbox, above the content.
+    pub sandbox: Option<SandboxBar>,
+}
+
+/// The bar of a sandbox, which moves its clock.
+#[derive(Clone, Copy, Debug)]
+pub struct SandboxBar {
+    /// The instant that the clock shows.
+    pub now: Timestamp,
+    /// Whether the visitor may move the clock.
+    pub may_advance: bool,
 }
 
 impl Frame {
     /// Creates a frame for a page outside the navigation.
     pub fn bare(title: String, service: String) -> Self {
-        Self { title, part: "nowhere", crumbs: Vec::new(), who: None, service, calls: Vec::new(), notice: None }
+        Self { title, part: "nowhere", crumbs: Vec::new(), who: None, service, calls: Vec::new(), notice: None, sandbox: None }
     }
 }
 
@@ -157,6 +169,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
         }
         (navigation(frame))
         main #main {
+            @if let Some(bar) = &frame.sandbox { (sandbox_bar(bar)) }
             @if !frame.crumbs.is_empty() {
                 nav.crumbs aria-label="Breadcrumb" {
                     @for crumb in &frame.crumbs { a href=(crumb.href) { (isolated(&crumb.name)) } span aria-hidden="true" { " / " } }
@@ -181,6 +194,54 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
         }
     };
     outermost(&frame.title, &body)
+}
+
+/// Path segment of the page of a sandbox's clock.
+pub(crate) const CLOCK: &str = "clock";
+
+/// Renders the bar of a sandbox.
+fn sandbox_bar(bar: &SandboxBar) -> Markup {
+    html! {
+        form.sandbox method="post" action=(href(&[CLOCK])) aria-label="Sandbox" {
+            span { strong { "Sandbox" } ": nothing here is real. The clock shows " a href=(href(&[CLOCK])) { (instant_of(&bar.now.to_string())) } "." }
+            @if bar.may_advance {
+                span.steps {
+                    @for step in ClockStep::ALL { button.plain name="step" value=(step.word()) { (step.label()) } }
+                    input type="date" name="day" aria-label="Day";
+                    button.plain name="step" value="day" { "To this day" }
+                }
+            }
+        }
+    }
+}
+
+/// A step of a sandbox's clock that needs no further input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockStep {
+    OneDay,
+    OneMonth,
+    NextDue,
+}
+
+impl ClockStep {
+    pub(crate) const ALL: [Self; 3] = [Self::OneDay, Self::OneMonth, Self::NextDue];
+
+    /// Returns the value of the step's button.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::OneDay => "one-day",
+            Self::OneMonth => "one-month",
+            Self::NextDue => "next",
+        }
+    }
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::OneDay => "+1 day",
+            Self::OneMonth => "+1 month",
+            Self::NextDue => "To the next due instant",
+        }
+    }
 }
 
 /// Renders the navigation. On a narrow screen, a row of groups stands above the parts of the current group, so the group's name
@@ -285,6 +346,7 @@ mod tests {
             service: "https://billing.example".to_owned(),
             calls: vec![Call { method: "GET", path: "/api/customers/filter?name='x".to_owned(), operation: "list_customers" }],
             notice: Some(Notice::Refused("x".to_owned(), "<i>".to_owned())),
+            sandbox: None,
         };
         let page = page(&frame, &html! {});
         assert!(!page.contains("<script>") && !page.contains("<b>") && !page.contains("<i>") && !page.contains("<u>"), "{page}");

@@ -141,9 +141,13 @@ pub(crate) fn amounts(caption: &str) -> Markup {
 
 /// Renders a timestamp to the second in UTC, which [`with_instants`] can replace. The exact value is the tooltip.
 pub(crate) fn instant<T>(at: JsonView<'_, T>) -> Markup {
-    let exact = at.to_text();
-    let shown = exact.get(..19).map_or(exact.clone(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
-    html! { @if at.is_there() { time.instant datetime=(exact) title=(exact) { (shown) } } }
+    html! { @if at.is_there() { (instant_of(&at.to_text())) } }
+}
+
+/// Renders a timestamp in API format, as [`instant`] does.
+pub(crate) fn instant_of(exact: &str) -> Markup {
+    let shown = exact.get(..19).map_or(exact.to_owned(), |seconds| format!("{} UTC", seconds.replace('T', " ")));
+    html! { time.instant datetime=(exact) title=(exact) { (shown) } }
 }
 
 /// Beginning of the markup of [`instant`]. User input cannot contain it, because `<` is escaped.

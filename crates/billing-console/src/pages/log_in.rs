@@ -84,7 +84,7 @@ fn place(email: &str) -> String {
 }
 
 fn sealed(gateway: &dyn Gateway, email: &str, passed: &LogInProgress) -> Option<String> {
-    let until = gateway.now().plus_seconds(STEP_SECONDS);
+    let until = gateway.machine_now().plus_seconds(STEP_SECONDS);
     let submitted = json!({"until": until.as_micros(), "password": passed.password, "new_password": passed.new_password});
     let bytes = gateway.seal(&place(email), &submitted.to_string())?;
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -97,7 +97,7 @@ fn opened(gateway: &dyn Gateway, email: &str, sealed: &str) -> Option<LogInProgr
     let submitted: Value = serde_json::from_slice(&gateway.open(&place(email), &bytes)?).ok()?;
     let until = Timestamp::from_micros(submitted["until"].as_i64()?).ok()?;
     let text = |name: &str| submitted[name].as_str().map(str::to_owned);
-    (gateway.now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
+    (gateway.machine_now() < until).then_some(LogInProgress { password: text("password")?, new_password: text("new_password") })
 }
 
 /// Returns whether the target is a console page. Redirects elsewhere are not allowed. The path is checked as written and decoded,

@@ -3,6 +3,7 @@
 
 mod api_client;
 mod bulk;
+mod clock;
 mod contract_tasks;
 mod contract_wizard;
 mod csv;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::api_client::Listed;
 use super::form_data::{field, key as form_key};
-use crate::{ACCEPTED, CurrentUser, Frame};
+use crate::{ACCEPTED, CurrentUser, Frame, SandboxBar};
 
 /// The answer of an operation.
 pub(super) type Answered = Result<ApiAnswer, Problem>;
@@ -195,7 +195,9 @@ impl SessionUser {
 
     /// Returns the frame of a page.
     pub(super) fn frame(&self, title: String) -> Frame {
-        Frame { who: Some(self.who()), ..Frame::bare(title, self.service()) }
+        let may_advance = self.may(UseCase::AdvanceClock);
+        let sandbox = self.gateway.sandbox_now().map(|now| SandboxBar { now, may_advance });
+        Frame { who: Some(self.who()), sandbox, ..Frame::bare(title, self.service()) }
     }
 
     /// Renders a page with instants in the visitor's time zone.

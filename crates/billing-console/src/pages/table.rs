@@ -11,8 +11,8 @@ use super::page_builder::PageBuilder;
 use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
-    bulk, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, onboarding, pick, reads,
-    runs, team, webhooks,
+    bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, onboarding, pick,
+    reads, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -105,6 +105,8 @@ pages! {
     POST "imports/{}/undo" needs UndoImport |user, _, [reference]| imports::undo(user, reference);
     GET "new/billing-runs" needs RunBilling |user, _, []| runs::preview(user);
     POST "new/billing-runs" needs RunBilling |user, _, []| runs::carry_out(user);
+    GET "clock" needs GetClock |user, submitted, []| clock::page(user, submitted);
+    POST "clock" needs AdvanceClock |user, submitted, []| clock::advance(user, submitted);
     GET "billing-runs/{}" needs GetBillingRun |user, _, [reference]| runs::page(user, reference);
     GET "new/webhooks" needs CreateWebhookEndpoint |user, _, []| webhooks::form(user, None);
     POST "new/webhooks" needs CreateWebhookEndpoint |user, submitted, []| webhooks::save(user, None, submitted);
