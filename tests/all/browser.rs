@@ -32,6 +32,9 @@ fn journeys(database: &Database) {
     let empty: Vec<(Server, Database)> = (0..EMPTY_SERVERS).map(start_empty).collect();
     let addresses: Vec<String> = empty.iter().map(|(server, _)| server.base_url().to_owned()).collect();
     node.env("EMPTY", addresses.join(","));
+    let past = if database.is_sqlite() { Database::sqlite() } else { Database::postgres() };
+    let sandbox = Server::start_with(&past, &["--sandbox", "--sample"]);
+    node.env("SANDBOX", sandbox.base_url());
     node.env("NODE_TOOLS", tools::browser_directory()).env("EMAIL", ADMIN_EMAIL).env("PASSWORD", ADMIN_PASSWORD);
     let stated = tools::succeed_within(node.env("TOKEN", token), SECONDS);
     for journey in stated.lines().filter(|line| line.starts_with("journey ")) {

@@ -4,6 +4,7 @@
 // - EMAIL and PASSWORD: the email address and password of the administrator
 // - TOKEN: a bearer token
 // - EMPTY: four services with the same administrator and without data, separated by commas
+// - SANDBOX: a sandbox with the same administrator and the sample data
 // - ONLY: if set, the script runs only the journeys whose names contain this text
 // - PAGES: if set, the script also checks every page, in light and dark, on a desktop and a phone
 //
@@ -24,7 +25,7 @@ const { chromium } = require('playwright-core');
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const [service, executablePath, pictures] = process.argv.slice(2);
-const { EMAIL: email, PASSWORD: password, TOKEN: token, EMPTY: empty } = process.env;
+const { EMAIL: email, PASSWORD: password, TOKEN: token, EMPTY: empty, SANDBOX: sandbox } = process.env;
 // Runs only the journeys whose names contain this text.
 const only = process.env.ONLY ?? '';
 
@@ -41,6 +42,9 @@ async function api(method, path, body) {
     assert.ok(answer.ok, `${method} ${path}: ${answer.status} ${text}`);
     return text ? JSON.parse(text) : null;
 }
+
+// Returns the address of the first link on a page to something below a path.
+const first = async (page, path) => page.getAttribute(`main a[href^="${path}"]`, 'href');
 
 // Opens a part of the console by the navigation. A phone shows only the parts of the current group.
 async function open(page, name, click = (locator) => locator.click()) {
@@ -89,9 +93,9 @@ async function logIn(page) {
     await page.click('main button');
 }
 
-async function loggedIn(context) {
+async function loggedIn(context, at = service) {
     const page = await context.newPage();
-    await page.goto(`${service}/console`);
+    await page.goto(`${at}/console`);
     await logIn(page);
     await page.waitForSelector('h1:text("Home")');
     return page;
@@ -870,7 +874,6 @@ async function issuedDocument() {
 
 // Checks that every page is accessible, in both color schemes and at both sizes.
 async function everyPage(browser) {
-    const first = async (page, prefix) => page.getAttribute(`main a[href^="${prefix}"]`, 'href');
     for (const [size, viewport] of Object.entries(SIZES)) {
         for (const colorScheme of ['light', 'dark']) {
             // The content security policy of the pages blocks scripts, but the check must inject axe.
@@ -960,6 +963,41 @@ async function everyPage(browser) {
     }
 }
 
+// The thirteen months of a sandbox, and its clock: a day, the next due instant, a chosen day.
+async function aYear(browser) {
+    for (const [size, viewport] of Object.entries(SIZES)) {
+        const context = await browser.newContext({ viewport });
+        context.setDefaultTimeout(20_000);
+        const page = await loggedIn(context, sandbox);
+        await look(page, 'sandbox-home', size, 'light');
+        const lists = {
+            contract: '/console/contracts?columns=customer.customer_name&columns=contract_number',
+            document: '/console/documents?overdue=true', correction: '/console/documents?kind=DEBIT',
+        };
+        for (const [name, list] of Object.entries(lists)) {
+            await page.goto(sandbox + list);
+            await page.goto(sandbox + (await first(page, `/console/${name === 'contract' ? 'contracts' : 'documents'}/`)));
+            await look(page, `sandbox-${name}`, size, 'light');
+        }
+        const shown = async () => new Date(await page.getAttribute('form.sandbox time', 'datetime')).getTime();
+        const before = await shown();
+        await page.click('form.sandbox button:text-is("+1 day")');
+        await page.waitForURL('**/console/clock?since=*');
+        assert.equal(await shown(), before + 86_400_000);
+        await page.click('form.sandbox button:text-is("To the next due instant")');
+        await page.waitForURL('**/console/clock?since=*');
+        assert.ok((await shown()) > before + 86_400_000);
+        const day = new Date(before + 100 * 86_400_000).toISOString().slice(0, 10);
+        await page.fill('form.sandbox [name=day]', day);
+        await page.click('form.sandbox button:text-is("To this day")');
+        await page.waitForSelector(`main time[datetime^="${day}"]`);
+        await look(page, 'sandbox-clock', size, 'light');
+        await page.click('main a:text-is("Documents issued meanwhile")');
+        await page.waitForSelector('tbody tr');
+        await context.close();
+    }
+}
+
 // What is wrong on any page. All pages are checked before the faults are reported.
 const faults = [];
 
@@ -1010,7 +1048,12 @@ try {
             await run('from nothing to the first invoice', (context) => firstRun(context, of, from, isTaken ? pictures : null));
         }
     }
+    if ('a year in a sandbox'.includes(only)) {
+        await aYear(browser);
+        console.log('ok: a year in a sandbox');
+    }
     if (only) {
+        assert.deepEqual(faults, []);
         console.log('ok: the selected journeys');
     } else {
         await foreignPages(browser);

@@ -20,6 +20,7 @@ mod scheduler;
 mod secrets;
 mod serve;
 mod settings;
+mod story;
 mod telemetry;
 
 use std::io::Write;

@@ -33,7 +33,7 @@ use crate::sample::{self, SampleAccess};
 use crate::say;
 use crate::scheduler::{CountsWriter, LockWatch, NotificationNumberer, Scheduler, SecretsReader};
 use crate::settings::ServeSettings;
-
+use crate::story;
 use crate::telemetry::Telemetry;
 
 /// The time for accepted requests to finish after SIGTERM, in seconds.
@@ -124,7 +124,7 @@ pub(crate) fn serve(mut settings: ServeSettings) -> CommandResult<()> {
 /// Returns the instant of the sandbox's clock. With sample data, a new one begins earlier, so that the data leads up to the present.
 fn sandbox_clock(settings: &ServeSettings, database: &Database) -> CommandResult<Timestamp> {
     let now = present(settings);
-    begin_sandbox(database, settings.now, now)
+    begin_sandbox(database, settings.now, if settings.sample { story::begins_at(now) } else { now })
 }
 
 /// Returns the instant at which a new sandbox begins, or to which its sample data leads.
@@ -309,6 +309,9 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
         }
     }
     let sample = match first_organization(services)? {
+        Some(organization) if settings.sandbox && settings.sample && made.is_some() => {
+            Some(story::tell(services, organization.id, present(settings))?)
+        }
         Some(organization) if settings.sample => sample::make(services, organization.id, shows_passwords)?,
         Some(_) | None => None,
     };
