@@ -9,7 +9,7 @@ use std::path::Path;
 
 use acceptance::random::setting;
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
-use acceptance::{Clock, Database, Server, on_both_databases, tools, tour};
+use acceptance::{Database, on_both_databases, tools, tour};
 use serde_json::{Value, json};
 
 on_both_databases!(random_requests_are_answered_as_they_are_described);
@@ -68,10 +68,9 @@ fn requests_for_decimals_as_strings_are_answered_as_they_are_described() {
 
 /// Sends generated requests for a description, in a database with one object of every kind.
 fn hold(database: &Database, description: &str, arguments: &[&str], limit_seconds: u64) {
-    let clock = Clock::at(&format!("{}T12:00:00Z", tour::DAY));
     // Schemathesis also tries log-ins.
     let flags = [TOKEN_LIFETIME, "--logins-per-minute=1000000", "--login-failures=10000"];
-    let server = Server::start_on_with(database, &clock, &flags);
+    let (server, _clock) = tour::begin(database, &flags);
     let taken = tour::take(&server);
     let directory = tempfile::tempdir().expect("a temporary directory");
     configure(directory.path(), &taken);

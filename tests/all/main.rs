@@ -2,6 +2,7 @@
 //! disks, overload, browsers, and clients from third-party generators.
 
 mod bank;
+mod billing_guide;
 mod browser;
 mod clients;
 mod crashes;
@@ -12,6 +13,7 @@ mod e_invoices;
 mod exact_numbers;
 mod hanging_webhooks;
 mod kill;
+mod kill_advance;
 mod kill_corrections;
 mod kill_restore;
 mod kill_webhooks;

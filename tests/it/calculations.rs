@@ -55,7 +55,7 @@ fn calls(line_item: &str, price: &Value, fields: &Value) -> Value {
 
 #[expect(clippy::too_many_lines, reason = "one table or story")]
 fn every_kind_of_line_shows_the_factors_of_its_amount(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-05");
+    let scene = Scene::begin(database, "2026-01-05");
     let each = |unit_price: &str| json!({"model": "PER_UNIT", "unit_price": unit_price});
     let tiers = json!([{"up_to": 10000, "unit_price": "0.002"}, {"unit_price": "0.0012"}]);
     let seats = catalog::with(catalog::fixed("seats", "1"), &json!({"price": each("31.00")}));
@@ -149,7 +149,7 @@ fn every_kind_of_line_shows_the_factors_of_its_amount(database: &Database) {
 }
 
 fn what_was_due_at_the_issue_never_changes(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-05");
+    let scene = Scene::begin(database, "2026-01-05");
     scene.fee("plan", "100.00");
     let contract_ref = scene.sell(&[product("plan", "2026-01-01", "2026-03-31")]);
     scene.run_on("2026-02-01");

@@ -31,7 +31,7 @@ fn begin(database: &Database, terms: &Value) -> (Scene, String) {
 
 /// Does the same as [`begin`] and issues January on 1 February. Today is 5 February.
 fn january_issued(database: &Database, terms: &Value) -> (Scene, String) {
-    let (mut scene, contract_ref) = begin(database, terms);
+    let (scene, contract_ref) = begin(database, terms);
     scene.run_on("2026-02-01");
     scene.go_to("2026-02-05");
     (scene, contract_ref)
@@ -66,7 +66,7 @@ fn amounts(scene: &Scene, number: &str) -> Vec<String> {
 }
 
 fn a_draft_is_updated_with_its_charges(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let (scene, contract_ref) = begin(database, &json!({}));
     let updated_at =
         |scene: &Scene, number: &str| books::numbered(&scene.client, number)["updated_at"].as_str().expect("a time").to_owned();
     let mut last = updated_at(&scene, "UB-INV-1");
@@ -98,7 +98,7 @@ fn a_draft_is_updated_with_its_charges(database: &Database) {
 }
 
 fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let (scene, contract_ref) = begin(database, &json!({}));
     let fields = json!({
         "quantity": 2.5, "unit": "h", "note": "two\nlines", "reason": "they asked", "product_pricing_ref": PLAN,
         "bill_with": "USAGE", "discountable": true, "goods": true, "issue": true,
@@ -151,7 +151,7 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
 }
 
 fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: &Database) {
-    let (mut scene, contract_ref) = january_issued(database, &json!({"tax": 19}));
+    let (scene, contract_ref) = january_issued(database, &json!({"tax": 19}));
     let made = record(&scene, &contract_ref, "2026-01-10", "500");
     assert_eq!((numbers(&made), &made["document_state"]), ("UB-DBT-1", &json!("DRAFT")));
     let debit = books::numbered(&scene.client, "UB-DBT-1");
@@ -170,7 +170,7 @@ fn a_charge_of_an_issued_period_waits_on_a_debit_or_is_issued_at_once(database: 
 }
 
 fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
-    let (mut scene, contract_ref) = january_issued(database, &json!({}));
+    let (scene, contract_ref) = january_issued(database, &json!({}));
     let first = record(&scene, &contract_ref, "2026-01-10", "500");
     // The open debit follows the edit. An edit without changes creates no revision.
     assert_eq!(edit(&scene, &json!({"unit_price": 450, "note": "less", "charge_ref": "setup"})).ok()["amount"], 450.00);
@@ -208,7 +208,7 @@ fn an_edit_settles_the_difference_and_keeps_the_history(database: &Database) {
 }
 
 fn a_deleted_charge_counts_no_more(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let (scene, contract_ref) = begin(database, &json!({}));
     record(&scene, &contract_ref, "2026-01-10", "500");
     assert_eq!(scene.client.delete(SETUP).status, 204);
     let gone = refused(404, "charge_not_found");
@@ -236,7 +236,7 @@ fn a_deleted_charge_counts_no_more(database: &Database) {
 }
 
 fn a_void_invoices_charges_are_billed_again(database: &Database) {
-    let (mut scene, contract_ref) = begin(database, &json!({}));
+    let (scene, contract_ref) = begin(database, &json!({}));
     record(&scene, &contract_ref, "2026-01-10", "500");
     scene.run_on("2026-02-01");
     let invoice = books::numbered(&scene.client, "UB-INV-1");
@@ -257,11 +257,13 @@ fn charges_are_listed_by_creation_in_pages(database: &Database) {
     let (scene, contract_ref) = begin(database, &json!({}));
     scene.fee("other", "1");
     let other = scene.sell(&[product("other", "2026-01-01", "2026-12-31")]);
-    for (contract, name, date) in
-        [(&contract_ref, "b", "2026-01-31"), (&other, "c", "2026-02-01"), (&contract_ref, "a", "2026-02-02")]
+    for (minute, contract, name, date) in
+        [(1, &contract_ref, "b", "2026-01-31"), (2, &other, "c", "2026-02-01"), (3, &contract_ref, "a", "2026-02-02")]
     {
+        scene.go_to_instant(&format!("2026-01-05T12:0{minute}:00Z"));
         try_record(&scene, &charge(contract, date, "1", &json!({"charge_ref": name}))).ok();
     }
+    scene.go_to_instant("2026-01-05T12:04:00Z");
     let assigned = json!({"charge_ref": null});
     let assigned = try_record(&scene, &charge(&other, "2026-03-01", "1", &assigned)).ok();
     let list = |query: &str| {

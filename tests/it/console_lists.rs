@@ -86,7 +86,7 @@ fn several_drafts_are_previewed_issued_and_downloaded_at_once(database: &Databas
 }
 
 fn credits_are_applied_as_previewed_and_once(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-01");
+    let scene = Scene::begin(database, "2026-01-01");
     scene.edit_customer("acme", &json!({"apply_balance": false}));
     scene.fee("year", "1200.00");
     scene.fee("month", "150.00");

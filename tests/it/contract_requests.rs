@@ -44,7 +44,7 @@ fn begin(database: &Database) -> Scene {
 
 /// Creates a contract over the year with a fee of 100.00 and issues January to March. Today is 10 April.
 fn in_april(database: &Database) -> (Scene, String) {
-    let mut scene = Scene::begin(database, "2026-01-01");
+    let scene = Scene::begin(database, "2026-01-01");
     scene.fee("p", "100.00");
     let contract_ref = scene.sell(&[with(year("p"), json!({"note": "Thank you", "discount": 10}))]);
     for day in ["2026-02-01", "2026-03-01", "2026-04-01"] {
@@ -106,7 +106,7 @@ fn a_date_and_the_current_invoice_contradict_each_other(database: &Database) {
 }
 
 fn what_is_read_and_posted_back_changes_nothing(database: &Database) {
-    let (mut scene, contract_ref) = in_april(database);
+    let (scene, contract_ref) = in_april(database);
     let planned = json!([{"product_pricing_ref": "p", "line_items": [fee_of("120.00")]}]);
     scene.edit(&contract_ref, &json!({"effective_from": "2026-07-01", "products": planned}));
     scene.edit_pricing("p", &json!({"line_items": [catalog::fixed("fee", "150.00"), catalog::fixed("new", "5.00")]}));
@@ -132,7 +132,7 @@ fn what_is_read_and_posted_back_changes_nothing(database: &Database) {
 }
 
 fn what_is_read_and_posted_back_with_one_change_changes_that(database: &Database) {
-    let (mut scene, contract_ref) = in_april(database);
+    let (scene, contract_ref) = in_april(database);
     scene.edit_pricing("p", &json!({"line_items": [catalog::fixed("fee", "150.00")]}));
     let mut read = scene.contract(&contract_ref);
     read["products"][0]["discount"] = json!(20);
@@ -170,7 +170,7 @@ fn an_unknown_field_is_refused_with_the_nearest_known_one(database: &Database) {
 }
 
 fn products_null_is_refused_and_the_contract_goes_on(database: &Database) {
-    let (mut scene, contract_ref) = in_april(database);
+    let (scene, contract_ref) = in_april(database);
 
     let answer = scene.try_edit(&contract_ref, &json!({"products": null}));
 
@@ -182,7 +182,7 @@ fn products_null_is_refused_and_the_contract_goes_on(database: &Database) {
 }
 
 fn the_default_entity_moves_and_contracts_stay_with_theirs(database: &Database) {
-    let mut scene = begin(database);
+    let scene = begin(database);
     scene.sell(&[year("p")]);
     scene.client.post("/api/entities/", &json!({"entity_ref": "other", "name": "other", "number_prefix": "OT"})).ok();
 
@@ -199,7 +199,7 @@ fn the_default_entity_moves_and_contracts_stay_with_theirs(database: &Database) 
 
 /// Issues January and February with a fee of 1,000.00 instead of 100.00. Today is 10 March.
 fn a_wrong_fee(database: &Database) -> (Scene, String) {
-    let mut scene = Scene::begin(database, "2026-01-01");
+    let scene = Scene::begin(database, "2026-01-01");
     scene.fee("p", "1000.00");
     let contract_ref = scene.sell(&[with(year("p"), json!({"tax": 19}))]);
     scene.run_on_each(&["2026-02-01", "2026-03-01"]);
@@ -236,7 +236,7 @@ fn a_dry_run_of_an_edit_shows_its_documents_and_stores_nothing(database: &Databa
 }
 
 fn edits_of_a_contract_without_end_stay_cheap(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-10");
+    let scene = Scene::begin(database, "2026-01-10");
     scene.fee("p", "100.00");
     let endless = product("p", "2026-01-01", "9999-12-31");
     let contract_ref = scene.sell(&[with(endless, json!({"payment_time": "DURING_USE"}))]);
@@ -266,7 +266,7 @@ fn in_advance(database: &Database) -> (Scene, String) {
 }
 
 fn a_cancel_and_its_dry_run_tell_the_same(database: &Database) {
-    let (mut scene, contract_ref) = in_advance(database);
+    let (scene, contract_ref) = in_advance(database);
     scene.go_to("2026-01-10");
     let before = (scene.contract(&contract_ref), catalog::documents(&scene.client));
 
@@ -322,7 +322,7 @@ fn a_quantity_that_cannot_be_is_refused(database: &Database) {
 }
 
 fn a_contract_that_is_created_twice_has_a_warning(database: &Database) {
-    let mut scene = begin(database);
+    let scene = begin(database);
     scene.fee("q", "5.00");
     scene.client.post("/api/customers/", &json!({"customer_ref": "globex", "name": "Globex"})).ok();
     let of = |customer_ref: &str, products: Value| json!({"customer_ref": customer_ref, "products": products});

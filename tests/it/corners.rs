@@ -24,7 +24,7 @@ fn with(product: Value, fields: Value) -> Value {
 
 /// Creates a contract with a monthly fee and calls at 1.00, due upon usage, on a day of 2027.
 fn upon_usage(database: &Database, day: &str, fields: Value) -> (Scene, String) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.edit_entity(&scene.entity(), &json!({"grace_hours": 0})).ok();
     scene.pricing("p", &[catalog::fixed("fee", "10.00"), each("1.00")]);
     scene.go_to(day);
@@ -44,7 +44,7 @@ fn delete(scene: &Scene, event: &Value) {
 
 /// Contracts (billing rules 7): 10.00 + 3.00 − 1.00.
 fn the_current_period_lists_a_corrected_child_and_its_open_credit(database: &Database) {
-    let (mut scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
+    let (scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
     scene.go_to("2027-05-10");
     let event = scene.calls("2027-05-10", 3);
     update(&scene, &event, 2);
@@ -58,7 +58,7 @@ fn the_current_period_lists_a_corrected_child_and_its_open_credit(database: &Dat
 
 /// Contracts (billing rules 7): the child is listed on its own, because its parent is February's invoice.
 fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &Database) {
-    let (mut scene, contract_ref) = upon_usage(database, "2027-01-11", json!({"payment_time": "DURING_USE"}));
+    let (scene, contract_ref) = upon_usage(database, "2027-01-11", json!({"payment_time": "DURING_USE"}));
     scene.run_on("2027-01-23");
     let event = scene.calls("2027-01-23", 50);
     // 10.00 × 21 ÷ 31
@@ -82,7 +82,7 @@ fn the_current_period_lists_children_whose_invoice_is_the_next_ones(database: &D
 
 /// Contracts (billing rules 7): two children, one of them corrected.
 fn the_current_period_lists_each_child_once(database: &Database) {
-    let (mut scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
+    let (scene, contract_ref) = upon_usage(database, "2027-05-01", json!({}));
     scene.go_to("2027-05-10");
     let event = scene.calls("2027-05-10", 3);
     scene.calls("2027-05-10", 5);
@@ -109,7 +109,7 @@ fn assert_lists(scene: &Scene, due: &str) {
 
 /// Rating (billing rules 6): each event returns 422, and all other requests of the organization still work.
 fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("20.00")]);
     scene.sell(&[with(product("p", "2027-01-01", "2027-12-31"), json!({"net_terms": "DUE_UPON_USAGE"}))]);
     for month in ["01", "02", "03", "04", "05"] {
@@ -124,7 +124,7 @@ fn events_above_the_limit_are_refused_and_break_no_list(database: &Database) {
 
 /// Rating (billing rules 6): 12 documents of 10^15 minor units and 100 % tax sum up to 2.4 × 10^14.
 fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("1.00")]);
     let terms = json!({"net_terms": "DUE_UPON_USAGE", "tax": 100});
     scene.sell(&[with(product("p", "2027-01-01", "2027-12-31"), terms)]);
@@ -142,7 +142,7 @@ fn documents_at_the_limit_are_listed_and_summed(database: &Database) {
 /// Timing of documents (billing rules 2): no document is opened, but edits and cancels are accepted. `verify` reports
 /// the waiting periods.
 fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.edit_entity(&scene.entity(), &json!({"tax_currency": "PLN"})).ok();
     scene.pricing("p", &[catalog::fixed("fee", "10.00"), each("1.00")]);
     let contract_ref = scene.sell(&[product("p", "2027-01-01", "2027-12-31")]);
@@ -173,7 +173,7 @@ fn a_missing_exchange_rate_refuses_no_change_and_is_reported(database: &Database
 
 /// Billing periods (billing rules 1.3): `billing_anchor` is null before a product begins and never changes afterwards.
 fn the_anchor_of_a_product_is_shown_and_stays(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "100.00")]);
     let contract_ref = scene.sell(&[product("p", "2027-01-01", "2027-12-31")]);
     scene.run_on("2027-02-01");
@@ -191,7 +191,7 @@ fn the_anchor_of_a_product_is_shown_and_stays(database: &Database) {
 
 /// Receivables (billing rules 9): a statement of February is the same before and after a void in March.
 fn a_void_changes_no_earlier_balance(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[catalog::fixed("fee", "100.00")]);
     scene.sell(&[product("p", "2027-01-01", "2027-01-31")]);
     scene.run_on("2027-02-01");
@@ -210,7 +210,7 @@ fn a_void_changes_no_earlier_balance(database: &Database) {
 
 /// Corrections (billing rules 5): the second contract began later, so a new event of the same day would land there.
 fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-01-01");
+    let scene = Scene::begin(database, "2027-01-01");
     scene.pricing("p", &[each("1.00")]);
     scene.pricing("q", &[each("2.00")]);
     let first = scene.sell(&[product("p", "2027-01-01", "2027-12-31")]);
@@ -236,7 +236,7 @@ fn an_event_that_moves_by_a_second_stays_with_its_contract(database: &Database) 
 
 /// Contracts (billing rules 7): the event of 10 March in UTC is earlier than that of 9 March in Los Angeles.
 fn a_cancel_is_refused_for_usage_by_its_service_date(database: &Database) {
-    let mut scene = Scene::begin(database, "2027-03-01");
+    let scene = Scene::begin(database, "2027-03-01");
     scene.pricing("p", &[each("1.00")]);
     let contract_ref = scene.sell(&[product("p", "2027-03-01", "2027-12-31")]);
     scene.go_to("2027-03-12");

@@ -64,7 +64,7 @@ fn reference(client: &Client, number: &str) -> String {
 }
 
 fn what_is_shown_is_what_is_done(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-10");
+    let scene = Scene::begin(database, "2026-01-10");
     scene.pricing("p", &[catalog::fixed("fee", "49.00"), each("1.00")]);
     let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
     scene.calls("2026-01-09", 10);
@@ -123,7 +123,7 @@ fn compared(effects: &Value, figure: &str) -> Vec<[String; 5]> {
 }
 
 fn each_figure_is_shown_before_and_after_the_change(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-10");
+    let scene = Scene::begin(database, "2026-01-10");
     scene.pricing("p", &[catalog::fixed("fee", "49.00"), each("1.00")]);
     let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
     let preview = |scene: &Scene, path: &str, body: &Value| {
@@ -173,7 +173,7 @@ fn each_figure_is_shown_before_and_after_the_change(database: &Database) {
 }
 
 fn a_dry_run_is_refused_as_the_change_would_be(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-10");
+    let scene = Scene::begin(database, "2026-01-10");
     scene.fee("p", "49.00");
     let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
     scene.run_on("2026-02-03");

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 
-use acceptance::{Clock, Database, Server, tour};
+use acceptance::{Database, tour};
 use serde_json::{Map, Value, json};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/billing-api/src/openapi/examples.json");
@@ -16,8 +16,7 @@ const WITHOUT: [&str; 4] = ["openapi", "metrics", "get_document_pdf", "get_docum
 #[test]
 fn every_operation_has_an_example_that_is_answered_as_it_says() {
     let database = Database::sqlite();
-    let clock = Clock::at(&format!("{}{BEGIN}", tour::DAY));
-    let server = Server::start_on(&database, &clock);
+    let (server, _clock) = tour::begin(&database, &[]);
     let taken = tour::take(&server);
     let mut placeholders = Placeholders::default();
     let mut examples = Map::new();

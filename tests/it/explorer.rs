@@ -174,7 +174,7 @@ fn row(page: &str, name: &str) -> Vec<String> {
 }
 
 fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-15");
+    let scene = Scene::begin(database, "2026-01-15");
     scene.pricing("plan", &[catalog::fixed("fee", "100.00"), each("0.10")]);
     scene.sell(&[catalog::with(product("plan", "2026-01-01", "2026-12-31"), &json!({"net_terms": 14}))]);
     scene.calls("2026-01-15", 10);

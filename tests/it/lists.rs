@@ -25,7 +25,7 @@ const LIST: &str = "/api/documents/filter";
 /// - February: 102.00, issued on 10 March, 2.00 paid
 /// - March: a draft
 fn stage(database: &Database) -> (Scene, String) {
-    let mut scene = Scene::begin(database, "2026-01-15");
+    let scene = Scene::begin(database, "2026-01-15");
     scene.edit_customer("acme", &json!({"name": "=Acme+Co", "email": "Pay@Acme.example", "tax_id": "DE 123"}));
     scene.pricing("plan", &[catalog::fixed("fee", "100.00"), each("0.10")]);
     let plan = catalog::with(product("plan", "2026-01-01", "2026-12-31"), &json!({"net_terms": 14}));
@@ -56,7 +56,7 @@ fn numbers(scene: &Scene, query: &str) -> String {
 }
 
 fn documents_are_found_by_what_finance_knows_of_them(database: &Database) {
-    let (mut scene, contract) = stage(database);
+    let (scene, contract) = stage(database);
     let all = "UB-INV-1 UB-INV-2 UB-INV-3 UB-CRD-1";
     for (query, expected) in [
         ("", all),
@@ -203,7 +203,7 @@ fn documents_are_written_as_tables_without_formulas(database: &Database) {
 }
 
 fn contracts_are_found_without_their_customer(database: &Database) {
-    let (mut scene, contract) = stage(database);
+    let (scene, contract) = stage(database);
     let second = scene.sell(&[product("plan", "2027-01-01", "2027-06-30")]);
     let found = |scene: &Scene, query: &str| {
         let answer = scene.client.get(&format!("/api/contracts/search?{query}"));

@@ -52,6 +52,7 @@ mod printing;
 mod rating;
 mod refusals;
 mod refused;
+mod sandbox;
 mod shutdown;
 mod spread;
 mod statements;

@@ -71,7 +71,7 @@ fn year() -> Value {
 }
 
 fn what_happens_to_a_document_is_told_with_its_state(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     let contract_ref = scene.sell(&[year()]);
     scene.calls("2026-01-09", 10);
     assert_eq!(reported(&reader.read(&scene.client)), ["contract.changed 1", "document.opened 1 UB-INV-1 DRAFT null"]);
@@ -118,7 +118,7 @@ fn what_happens_to_a_document_is_told_with_its_state(database: &Database) {
 }
 
 fn a_payment_tells_each_document_that_it_settles_once(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     scene.sell(&[year()]);
     scene.run_on_each(&["2026-02-02", "2026-03-02"]);
     reader.read(&scene.client);
@@ -159,7 +159,7 @@ fn an_event_on_an_open_draft_writes_nothing(database: &Database) {
 }
 
 fn a_rehearsal_and_a_refused_request_tell_nothing(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     let contract_ref = scene.sell(&[year()]);
     scene.calls("2026-01-09", 10);
     scene.run_on("2026-02-02");
@@ -188,7 +188,7 @@ fn a_rehearsal_and_a_refused_request_tell_nothing(database: &Database) {
 }
 
 fn each_version_of_a_contract_is_told_and_so_is_its_end(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     let contract_ref = scene.sell(&[product("p", "2026-01-01", "2026-03-31")]);
     scene.edit(&contract_ref, &json!({"po_number": "PO-7"}));
     let notifications = reader.read(&scene.client);
@@ -216,7 +216,7 @@ fn each_version_of_a_contract_is_told_and_so_is_its_end(database: &Database) {
 }
 
 fn a_document_is_told_to_be_overdue_once_on_the_day_after_its_due_date(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     scene.sell(&[year()]);
     scene.sell(&[year()]);
     scene.run_on("2026-02-02");
@@ -236,25 +236,25 @@ fn a_document_is_told_to_be_overdue_once_on_the_day_after_its_due_date(database:
 }
 
 fn a_contract_that_is_not_billed_is_told_once_a_day_until_it_is(database: &Database) {
-    let (mut scene, mut reader) = begin(database);
+    let (scene, mut reader) = begin(database);
     let contract_ref = scene.sell(&[year()]);
     let entity = scene.entity();
     scene.edit_entity(&entity, &json!({"paper": "STRICT"})).ok();
     reader.read(&scene.client);
-    let fail_at = |scene: &mut Scene, instant: &str| {
+    let fail_at = |scene: &Scene, instant: &str| {
         scene.go_to_instant(instant);
         let report = scene.client.post("/api/billing/run", &json!({})).ok();
         assert_eq!(report["failed"][0]["problem"]["code"], "paper_incomplete", "{report}");
     };
-    fail_at(&mut scene, "2026-02-02T12:00:00Z");
+    fail_at(&scene, "2026-02-02T12:00:00Z");
     let failed = reader.read(&scene.client);
     assert_eq!(reported(&failed), ["billing.failed 2"]);
     let facts = books::fields(&failed[0]["data"], ["contract_ref", "contract_number", "customer_ref", "code"]);
     assert_eq!(facts, [contract_ref.as_str(), "C-1", "acme", "paper_incomplete"]);
     assert_eq!(failed[0]["subject"], format!("contract:{contract_ref}"));
-    fail_at(&mut scene, "2026-02-03T11:59:00Z");
+    fail_at(&scene, "2026-02-03T11:59:00Z");
     assert_eq!(reported(&reader.read(&scene.client)), [""; 0]);
-    fail_at(&mut scene, "2026-02-03T12:05:00Z");
+    fail_at(&scene, "2026-02-03T12:05:00Z");
     assert_eq!(reported(&reader.read(&scene.client)), ["billing.failed 3"]);
     scene.edit_entity(&entity, &json!({"paper": "LENIENT"})).ok();
     books::run(&scene.client);

@@ -53,7 +53,7 @@ fn day_of(element: &Value) -> &str {
 
 /// Creates two or more of everything that is listed, and changes some of it.
 fn stage(database: &Database) -> (Scene, Client) {
-    let mut scene = Scene::begin(database, "2026-01-15");
+    let scene = Scene::begin(database, "2026-01-15");
     scene.pricing("plan", &[catalog::fixed("fee", "100.00"), each("0.10")]);
     scene.fee("other", "10.00");
     let contract = scene.sell(&[product("plan", "2026-01-01", "2026-12-31")]);
@@ -147,7 +147,7 @@ fn every_list_continues_after_the_last_change_that_was_read(database: &Database)
 }
 
 fn a_document_changes_with_its_lifecycle_and_its_money_but_not_with_its_usage(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-05");
+    let scene = Scene::begin(database, "2026-01-05");
     scene.pricing("plan", &[catalog::fixed("fee", "100.00"), each("0.10")]);
     scene.sell(&[product("plan", "2026-01-01", "2026-12-31")]);
     scene.calls("2026-01-04", 1);
@@ -186,7 +186,7 @@ fn a_document_changes_with_its_lifecycle_and_its_money_but_not_with_its_usage(da
 }
 
 fn what_is_edited_changes_and_an_edit_of_nothing_does_not(database: &Database) {
-    let (mut scene, _) = stage(database);
+    let (scene, _) = stage(database);
     scene.go_to("2026-03-10");
     let entity = elements(&scene.client, "/api/entities/filter?pageSize=20")[0]["entity_ref"].clone();
     let entity = text(&entity).to_owned();
@@ -221,7 +221,7 @@ fn what_is_edited_changes_and_an_edit_of_nothing_does_not(database: &Database) {
 }
 
 fn a_contract_changes_with_each_version(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-05");
+    let scene = Scene::begin(database, "2026-01-05");
     scene.fee("plan", "10.00");
     let contract = scene.sell(&[product("plan", "2026-01-01", "2026-12-31")]);
     let changed_on = |scene: &Scene| day_of(&scene.contract(&contract)).to_owned();
@@ -238,7 +238,7 @@ fn a_contract_changes_with_each_version(database: &Database) {
 }
 
 fn metadata_is_kept_found_and_replaced_as_a_whole(database: &Database) {
-    let mut scene = Scene::begin(database, "2026-01-05");
+    let scene = Scene::begin(database, "2026-01-05");
     scene.fee("plan", "10.00");
     scene.edit_customer("acme", &json!({"metadata": {"crm": "0042", "région": "Île-de-France"}}));
     let metadata = json!({"metadata": {"deal": "7", "crm": "0042"}});

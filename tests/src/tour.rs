@@ -8,10 +8,12 @@ use serde_json::{Value, json};
 use crate::client::Key;
 use crate::codes::code_at;
 use crate::hooks::{Endpoint, Receiver};
-use crate::{Answer, Client, Server};
+use crate::{Answer, Client, Clock, Database, Server};
 
 /// The day of the tour. The server and the tour need a clock that shows this day.
 pub const DAY: &str = "2026-11-10";
+/// Noon of [`DAY`].
+const NOON: &str = "2026-11-10T12:00:00Z";
 
 /// A request to an operation and its response.
 #[derive(Clone, Debug)]
@@ -37,13 +39,31 @@ pub struct TourResult {
     pub spare_keys: Vec<String>,
 }
 
-/// Runs the tour on a server whose organization is in its state after the first start.
+/// Starts a sandbox for a tour, at noon of [`DAY`] on both clocks. The server reads the returned clock as the machine's.
+///
+/// # Panics
+/// Panics if the server does not become ready.
+pub fn begin(database: &Database, flags: &[&str]) -> (Server, Clock) {
+    let clock = Clock::at(NOON);
+    let flags: Vec<&str> = ["--sandbox", "--now", NOON].into_iter().chain(flags.iter().copied()).collect();
+    (Server::start_on_with(database, &clock, &flags), clock)
+}
+
+/// Runs the tour on a server whose organization is in its state after the first start. On a live server, it leaves out the clock.
 ///
 /// # Panics
 /// Panics if the server rejects a request.
 pub fn take(server: &Server) -> TourResult {
+    take_at(server, NOON)
+}
+
+/// Runs the tour like [`take`]. The machine's clock, which the codes of second factors use, shows an instant of its own.
+///
+/// # Panics
+/// Panics if the server rejects a request.
+pub fn take_at(server: &Server, machine: &str) -> TourResult {
     let (admin, nobody) = (Client::admin(server), Client::anonymous(server));
-    let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody };
+    let mut tour = Tour { exchanges: Vec::new(), client: nobody.clone(), admin, nobody, machine: machine.to_owned() };
     tour.log_in(server);
     tour.manage_people(server);
     tour.make_catalog();
@@ -56,6 +76,9 @@ pub fn take(server: &Server) -> TourResult {
     tour.end(&contract_ref);
     tour.ask_the_service();
     tour.send_notifications();
+    if tour.client.get("/api/clock").status == 200 {
+        tour.pass_time();
+    }
     let spare_keys = (0..20).map(|_| tour.admin.generate_key(&json!({})).api_key_ref).collect();
     TourResult { exchanges: tour.exchanges, client: tour.client, spare_keys }
 }
@@ -65,6 +88,7 @@ struct Tour {
     nobody: Client,
     client: Client,
     admin: Client,
+    machine: String,
 }
 
 impl Tour {
@@ -150,7 +174,7 @@ impl Tour {
         let path = "/auth/second-factor/enroll";
         let answer = colleague.post_nothing(path);
         let secret = text(&self.keep("enroll_second_factor", path, None, answer)["secret"]);
-        let (body, path) = (json!({"code": code_at(&secret, &format!("{DAY}T12:00:00Z"))}), "/auth/second-factor/confirm");
+        let (body, path) = (json!({"code": code_at(&secret, &self.machine)}), "/auth/second-factor/confirm");
         let answer = colleague.post(path, &body);
         let confirmed = self.keep("confirm_second_factor", path, Some(body), answer);
         let body = json!({"password": own, "code": confirmed["recovery_codes"][0]});
@@ -337,6 +361,11 @@ impl Tour {
         self.get("list_billing_runs", "/api/billing/runs/filter?pageSize=1");
         self.get("get_billing_run", &format!("/api/billing/runs/{}", text(&run["run_ref"])));
         self.get("last_verification", "/api/verification");
+    }
+
+    fn pass_time(&mut self) {
+        self.get("get_clock", "/api/clock");
+        self.post("advance_clock", "/api/clock/advance", json!({"to": format!("{DAY}T23:00:00Z")}));
     }
 
     /// Returns the reference of the first document in a state.
