@@ -58,7 +58,8 @@ impl Database {
     /// was opened with one connection.
     ///
     /// # Errors
-    /// Returns [`StoreError::Unavailable`] when the database is a SQLite file, or when a node cannot be reached.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) when the database is a SQLite file, or when a
+    /// node cannot be reached.
     pub fn other_connections(&self) -> StoreResult<usize> {
         let pools = match &self.pools {
             Pools::Sqlite { .. } => return Err(unavailable("a SQLite file has no list of its connections")),
@@ -85,7 +86,8 @@ impl Database {
     /// Returns the name of a PostgreSQL database.
     ///
     /// # Errors
-    /// Returns [`StoreError::Unavailable`] for a SQLite file, and when the database cannot be reached.
+    /// Returns [`StoreError::Unavailable`](billing_domain::ports::StoreError::Unavailable) for a SQLite file, and when the database
+    /// cannot be reached.
     pub fn name(&self) -> StoreResult<String> {
         let Pools::Postgres { pool, .. } = &self.pools else { return Err(unavailable("a SQLite file has no name")) };
         let mut link = take(pool)?;
