@@ -134,7 +134,7 @@ fn rows(path: &str, section: &str) -> Vec<Vec<String>> {
 
 /// Collects every error code that the description enumerates.
 fn described_codes(value: &Value, found: &mut BTreeSet<String>) {
-    let codes = value["properties"]["code"]["enum"].as_array().into_iter().flatten();
+    let codes = value["x-codes"].as_array().into_iter().flatten();
     found.extend(codes.filter_map(Value::as_str).map(str::to_owned));
     match value {
         Value::Object(members) => members.values().for_each(|member| described_codes(member, found)),

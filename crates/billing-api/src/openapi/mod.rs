@@ -27,14 +27,16 @@ use utoipa::openapi::{
 };
 
 use crate::dto::schemas::{self, Presence, Schemas};
-use crate::media_type::{JSON, PDF, PROBLEM_JSON};
+use crate::media_type::{JSON, PDF};
 use crate::operation::{AuthRequirement, Flag, HttpMethod, OperationSpec, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::ProblemJson;
 use crate::query::METADATA;
+pub use refusals::CODES;
 pub use shared::resolved;
 
 const BEARER: &str = "bearer";
+const BASIC: &str = "basic";
 const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
 /// Preference for decimals as strings.
@@ -102,8 +104,11 @@ fn document(numbers: NumbersAs) -> Document {
     components.schemas.insert(INTERFACE_VERSION.to_owned(), version.description(Some("An API version.")).into());
     components.responses.extend(shared.responses);
     let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("JWT").build();
+    let basic =
+        HttpBuilder::new().scheme(HttpAuthScheme::Basic).description(Some("An API key and its password, without a log-in."));
     let cookie = ApiKeyValue::with_description(COOKIE, "Session cookie of an administrator; named `__Host-session` with HTTPS.");
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    components.add_security_scheme(BASIC, SecurityScheme::Http(basic.build()));
     components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     let mut document = Document::new(info(), paths);
     document.components = Some(components);
@@ -257,9 +262,7 @@ fn responses(operation: &OperationSpec, schemas: &mut Schemas, shared: &mut Refu
     for refusal in refusals::of(operation) {
         let name = shared.names.entry(refusal.key()).or_insert_with(|| {
             let name = refusal.name(operation);
-            let schema = schemas.define(&format!("{name}Problem"), |_| refusal.schema());
-            let mut response = ResponseBuilder::new().description(refusal.means).build();
-            response.content.insert(PROBLEM_JSON.to_owned(), Content::new(Some(schema)).into());
+            let mut response = refusal.response(schemas);
             add_headers(operation, refusal.status, &mut response);
             shared.responses.insert(name.clone(), response.into());
             name
@@ -280,8 +283,9 @@ fn security(needs: AuthRequirement) -> Vec<SecurityRequirement> {
             // The lowest role with the permission; every role for operations on the caller's own account.
             let role = SecurityRequirement::new(COOKIE, [need.role().as_str()]);
             let scopes = need.scopes();
-            let bearer = (!scopes.is_empty()).then(|| SecurityRequirement::new(BEARER, scopes.into_iter().map(Scope::as_str)));
-            bearer.into_iter().chain([role]).collect()
+            let words: Vec<&str> = scopes.into_iter().map(Scope::as_str).collect();
+            let by_key = [BEARER, BASIC].into_iter().filter(|_| !words.is_empty());
+            by_key.map(|scheme| SecurityRequirement::new(scheme, words.clone())).chain([role]).collect()
         }
     }
 }
@@ -335,6 +339,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::media_type::PROBLEM_JSON;
 
     fn described() -> Value {
         serde_json::from_str(&openapi_json()).expect("JSON")

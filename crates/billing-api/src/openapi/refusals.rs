@@ -3,13 +3,20 @@
 use billing_application::error::ResourceKind;
 use billing_domain::access::{Permission, Role};
 use utoipa::ToSchema as _;
-use utoipa::openapi::Ref;
-use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::schema::{AllOfBuilder, ObjectBuilder, Schema, SchemaType};
+use utoipa::openapi::{Content, Ref, Response, ResponseBuilder};
 
 use crate::dto::imports::ImportResultJson;
+use crate::dto::schemas::Schemas;
+use crate::media_type::PROBLEM_JSON;
 use crate::operation::{AuthRequirement, Flag, OperationSpec};
 use crate::operations::OPERATIONS;
 use crate::problem::{IMPORT_STOPPED, not_found_code};
+
+/// The extension of a response that lists the codes of its problem document.
+pub const CODES: &str = "x-codes";
+const PROBLEM: &str = "Problem";
 
 /// The refusals with one status.
 pub(super) struct Refusal {
@@ -51,18 +58,28 @@ impl Refusal {
         self.codes.contains(&IMPORT_STOPPED)
     }
 
-    /// Returns the schema of a problem document with one of the codes.
-    pub(super) fn schema(&self) -> Schema {
-        let code = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(self.codes.iter().copied()));
-        let mut coded = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("code", code);
-        if self.has_import() {
-            // The operation's success response defines the schema.
-            let mut import = Ref::from_schema_name(ImportResultJson::name());
-            import.description = "With `import_stopped`: the result of the import.".to_owned();
-            coded = coded.property("import", import);
-        }
-        Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(coded).build())
+    /// Returns the response with a problem document. The codes are listed beside its schema, because each type of its own would be
+    /// a type of every generated client.
+    pub(super) fn response(&self, schemas: &mut Schemas) -> Response {
+        let schema = if self.has_import() {
+            schemas.define("ImportProblem", |_| import_problem())
+        } else {
+            Ref::from_schema_name(PROBLEM).into()
+        };
+        let mut response = ResponseBuilder::new().description(self.means).build();
+        response.content.insert(PROBLEM_JSON.to_owned(), Content::new(Some(schema)).into());
+        response.extensions = Some(ExtensionsBuilder::new().add(CODES, self.codes.as_slice()).build());
+        response
     }
+}
+
+/// Returns the schema of a problem document with the result of an import.
+fn import_problem() -> Schema {
+    // The operation's success response defines the schema.
+    let mut import = Ref::from_schema_name(ImportResultJson::name());
+    import.description = "With `import_stopped`: the result of the import.".to_owned();
+    let with_import = ObjectBuilder::new().schema_type(SchemaType::AnyValue).property("import", import);
+    Schema::AllOf(AllOfBuilder::new().item(Ref::from_schema_name(PROBLEM)).item(with_import).build())
 }
 
 /// Codes of a service that is unavailable or overloaded.
@@ -122,7 +139,7 @@ pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
         }
     };
     add("400", "The request could not be read, or requests an unsupported version", unreadable(operation));
-    let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated"]), (logs_in, &LOG_INS)]);
+    let unknown = chosen(&[(operation.need().is_some(), &["unauthenticated", "invalid_credentials"]), (logs_in, &LOG_INS)]);
     add("401", "The credential is missing or invalid", unknown);
     let means = "The credential is of the wrong kind, lacks the scope or role, or was sent from another site";
     add("403", means, forbidden(operation));
@@ -148,7 +165,8 @@ pub(super) fn of(operation: &OperationSpec) -> Vec<Refusal> {
     add(
         "429",
         "Too many log-in attempts; `Retry-After` is the time to wait",
-        chosen(&[(logs_in || operation.is(Flag::ChecksSecret), &["too_many_log_ins"])]),
+        // A request with a key and its password can be a log-in.
+        chosen(&[(logs_in || operation.need().is_some(), &["too_many_log_ins"])]),
     );
     add("500", "An internal error occurred", vec!["internal_error", "invariant_violation"]);
     let busy = BUSY.into_iter().chain(takes_a_file.then_some(IMPORT_STOPPED)).collect();

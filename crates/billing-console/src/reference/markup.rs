@@ -59,11 +59,6 @@ pub(super) fn kind(document: &Value, schema: &Value) -> Markup {
         return html! { a href=(address(name)) { (name) } @if is_short { ": " (kind(document, target)) } };
     }
     let parts: Vec<_> = parts(schema).collect();
-    if let [problem, coded] = parts.as_slice()
-        && coded["properties"]["code"]["enum"].is_array()
-    {
-        return html! { (kind(document, problem)) " with the code " (kind(document, &coded["properties"]["code"])) };
-    }
     if !parts.is_empty() {
         let word = if schema["allOf"].is_array() { " and " } else { " or " };
         return html! {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::markup::{example, is_structured, kind, list, members, plain, prose, referenced, text};
-use billing_api::openapi::resolved;
+use billing_api::openapi::{CODES, resolved};
 use billing_api::operation::Flag;
 use billing_api::operations;
 
@@ -164,7 +164,13 @@ impl<'d> DescribedOperation<'d> {
                             td { (status) }
                             td { (prose(meaning)) }
                             td { @for (media, content) in members(&shared["content"]) {
-                                div { (kind(self.document, self.coded(&content["schema"]))) " (" code { (media) } ")" }
+                                div {
+                                    (kind(self.document, &content["schema"]))
+                                    @for (index, code) in list(&shared[CODES]).enumerate() {
+                                        (if index == 0 { " with the code " } else { ", " }) code { (plain(code)) }
+                                    }
+                                    " (" code { (media) } ")"
+                                }
                             } }
                         }
                     }
@@ -172,12 +178,6 @@ impl<'d> DescribedOperation<'d> {
             }
             @for (_, content) in members(&self.success()["content"]).take(1) { (example(&content["example"])) }
         }
-    }
-
-    /// Returns the schema of a problem document itself in place of a reference to it, so that the page lists its codes.
-    fn coded<'s>(&'s self, schema: &'s Value) -> &'s Value {
-        let target = resolved(self.document, schema);
-        if target["allOf"].is_array() { target } else { schema }
     }
 
     fn request(&self) -> Markup {
@@ -321,9 +321,7 @@ impl<'d> DescribedOperation<'d> {
         let bodies = members(&self.described["requestBody"]["content"]).flat_map(|(_, content)| referenced(&content["schema"]));
         words.extend(bodies.flat_map(|name| members(&schemas[name]["properties"])).map(|(name, _)| name.as_str()));
         for (_, response) in members(&self.described["responses"]) {
-            let problems = members(&resolved(self.document, response)["content"]).map(|(_, content)| &content["schema"]);
-            let parts = problems.flat_map(|schema| list(&resolved(self.document, schema)["allOf"]));
-            words.extend(parts.flat_map(|part| list(&part["properties"]["code"]["enum"])).filter_map(Value::as_str));
+            words.extend(list(&resolved(self.document, response)[CODES]).filter_map(Value::as_str));
         }
         words.sort_unstable();
         words.dedup();
@@ -375,11 +373,10 @@ mod tests {
                 "operationId": "x", "summary": "Creates a Thing.",
                 "parameters": [{"name": "currency", "in": "query"}],
                 "requestBody": {"content": {"application/json": {"schema": reference("Thing")}}},
-                "responses": {"409": {"content": {"application/problem+json": {"schema": reference("ThingProblem")}}}},
+                "responses": {"409": {"x-codes": ["already_exists"]}},
             }}},
             "components": {"schemas": {
                 "Thing": {"properties": {"net_terms": {"type": "integer"}}},
-                "ThingProblem": {"allOf": [reference("Problem"), {"properties": {"code": {"enum": ["already_exists"]}}}]},
             }},
         });
         let words = all(&document).remove(0).words;
