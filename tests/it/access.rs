@@ -50,7 +50,7 @@ fn every_operation_needs_a_credential_but_those_that_give_one_or_say_how_the_ser
         for (name, value) in [
             ("X-Nothing", ""),
             ("Authorization", "Bearer "),
-            ("Authorization", "Basic YTpi"),
+            ("Authorization", "Basic YQ=="),
             ("Cookie", "session=x"),
             ("Cookie", "session="),
         ] {

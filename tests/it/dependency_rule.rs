@@ -90,7 +90,7 @@ const CRATES: [CrateRule; 21] = [
     },
     CrateRule {
         name: "billing-http",
-        may_use: "actix-session actix-web anyhow billing-api billing-application billing-domain billing-import billing-json billing-report flate2 \
+        may_use: "actix-session actix-web anyhow base64 billing-api billing-application billing-domain billing-import billing-json billing-report flate2 \
                   futures-util governor http ipnet opentelemetry opentelemetry_sdk prometheus-client serde serde_json tempfile thiserror tokio tracing tracing-opentelemetry url",
         never: "bcrypt billing-auth billing-console billing-formats billing-storage diesel jsonwebtoken libsqlite3-sys maud",
     },

@@ -28,6 +28,19 @@ const TOUCH_EVERY_SECONDS: i64 = 60;
 /// # Errors
 /// Returns [`UseCaseError::InvalidCredentials`] if the key or password is wrong, or the key is expired.
 pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id: Option<&RequestId>) -> UseCaseResult<String> {
+    Ok(services.tokens.sign(&claims_of_key(services, api_key, password, request_id)?)?)
+}
+
+/// Logs in like [`log_in_key`], and returns what the token would contain, for a client that sends its key with each request.
+///
+/// # Errors
+/// Returns [`UseCaseError::InvalidCredentials`] if the key or password is wrong, or the key is expired.
+pub fn claims_of_key(
+    services: &Services,
+    api_key: &str,
+    password: &str,
+    request_id: Option<&RequestId>,
+) -> UseCaseResult<TokenClaims> {
     let now = services.machine_now();
     let key = transact(&*services.store, Access::Read, |tx| Ok::<_, UseCaseError>(tx.api_key_by_name(api_key)?))?;
     let right = services.keys.matches(password, key.as_ref().map(|key| &key.password_digest));
@@ -40,13 +53,12 @@ pub fn log_in_key(services: &Services, api_key: &str, password: &str, request_id
         issued_at: now,
         expires_at: now.plus_seconds(services.token_lifetime_seconds).min(until_key_expires),
     };
-    let token = services.tokens.sign(&claims)?;
     let doer = AuditContext { organization: key.organization, author: AuditActor::ApiKey(key.api_key_ref), request_id };
     transact(&*services.store, Access::Write, |tx| {
         tx.touch_api_keys(&[KeyUse { organization: key.organization, api_key_ref: key.api_key_ref, at: now }], now)?;
         record_audit_event_throttled(tx, services, doer, AuditAction::LogIn, AuditSubject::ApiKey(&key))
     })?;
-    Ok(token)
+    Ok(claims)
 }
 
 /// A new session of an administrator, with the secret for the cookie. Only the secret's digest is stored.

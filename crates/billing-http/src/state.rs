@@ -16,6 +16,7 @@ use billing_domain::refs::OrganizationId;
 use billing_domain::webhook::AttemptOutcome;
 
 use crate::auth::gate::LogInGate;
+use crate::auth::remembered::RememberedLogIns;
 use crate::blocking::blocking;
 use crate::fair_permits::{FairPermit, FairPermits};
 use crate::in_flight::InFlightRequests;
@@ -39,6 +40,7 @@ struct Shared {
     services: Services,
     settings: HttpSettings,
     log_ins: LogInGate,
+    remembered_log_ins: RememberedLogIns,
     twins: InFlightRequests,
     reports: FairPermits,
     scans: FairPermits,
@@ -81,6 +83,7 @@ impl HttpState {
             services,
             settings,
             log_ins,
+            remembered_log_ins: RememberedLogIns::default(),
             twins,
             reports,
             scans,
@@ -250,6 +253,10 @@ impl HttpState {
 
     pub(crate) fn log_ins(&self) -> &LogInGate {
         &self.0.log_ins
+    }
+
+    pub(crate) fn remembered_log_ins(&self) -> &RememberedLogIns {
+        &self.0.remembered_log_ins
     }
 
     pub(crate) fn writer(&self) -> &UsageWriter {

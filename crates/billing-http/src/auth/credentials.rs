@@ -6,21 +6,25 @@ use billing_application::access::LiveSession;
 use billing_application::{Services, UseCase, access, allow};
 use billing_domain::access::{Principal, TokenClaims};
 
+use super::basic::{KeyCredential, claims_of};
 use super::session;
 use crate::blocking::blocking;
 use crate::state::state_of;
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::problem::Problem;
 
-const SCHEME: &str = "bearer";
+const BEARER: &str = "bearer";
+const BASIC: &str = "basic";
 
 /// The credential that a request sends. The cookie is ignored if an `Authorization` header is present.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PresentedCredential {
     Nothing,
-    /// An `Authorization` header without a valid bearer token.
+    /// An `Authorization` header that has neither a bearer token nor a key with its password.
     Unreadable,
     Bearer(String),
+    /// An API key with its password.
+    Key(KeyCredential),
     /// The session id from the cookie.
     Session(String),
 }
@@ -30,19 +34,18 @@ pub(crate) fn shown(request: &HttpRequest) -> PresentedCredential {
     let mut headers = request.headers().get_all(AUTHORIZATION);
     match (headers.next(), headers.next()) {
         (None, _) => session::id(request).map_or(PresentedCredential::Nothing, PresentedCredential::Session),
-        (Some(only), None) => only
-            .to_str()
-            .ok()
-            .and_then(token)
-            .map_or(PresentedCredential::Unreadable, |token| PresentedCredential::Bearer(token.to_owned())),
+        (Some(only), None) => only.to_str().ok().and_then(authorization).unwrap_or(PresentedCredential::Unreadable),
         (Some(_), Some(_)) => PresentedCredential::Unreadable,
     }
 }
 
-fn token(header: &str) -> Option<&str> {
-    let (scheme, token) = header.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case(SCHEME) && !token.is_empty()).then_some(token)
+fn authorization(header: &str) -> Option<PresentedCredential> {
+    let (scheme, value) = header.split_once(' ')?;
+    let value = value.trim();
+    if scheme.eq_ignore_ascii_case(BEARER) && !value.is_empty() {
+        return Some(PresentedCredential::Bearer(value.to_owned()));
+    }
+    if scheme.eq_ignore_ascii_case(BASIC) { KeyCredential::decode(value).map(PresentedCredential::Key) } else { None }
 }
 
 /// The caller, as far as it is known before the handler runs.
@@ -61,9 +64,10 @@ pub(crate) async fn check(operation: &OperationSpec, request: &HttpRequest) -> R
         AuthRequirement::Nothing => Ok(CheckedCredential::Nobody),
         AuthRequirement::Anything => match shown(request) {
             PresentedCredential::Session(_) => check_origin(operation, request).map(|()| CheckedCredential::Nobody),
-            PresentedCredential::Nothing | PresentedCredential::Unreadable | PresentedCredential::Bearer(_) => {
-                Ok(CheckedCredential::Nobody)
-            }
+            PresentedCredential::Nothing
+            | PresentedCredential::Unreadable
+            | PresentedCredential::Bearer(_)
+            | PresentedCredential::Key(_) => Ok(CheckedCredential::Nobody),
         },
         AuthRequirement::Permission(use_case) => {
             let principal = match shown(request) {
@@ -74,6 +78,16 @@ pub(crate) async fn check(operation: &OperationSpec, request: &HttpRequest) -> R
                     return Ok(CheckedCredential::Bearer(claims, use_case));
                 }
                 PresentedCredential::Bearer(token) => by_token(request, token).await?,
+                PresentedCredential::Key(key) => {
+                    // A browser could have stored the key for this site, although the service never asks for it.
+                    check_origin(operation, request)?;
+                    let claims = claims_of(request, key).await?;
+                    if operation.is(Flag::Grouped) {
+                        return Ok(CheckedCredential::Bearer(claims, use_case));
+                    }
+                    let look_up = move |services: &Services| access::authenticate(services, &claims);
+                    blocking(state_of(request).services(), look_up).await?
+                }
                 PresentedCredential::Session(id) => by_session(operation, request, id).await?,
             };
             // This check precedes reading the body; the use case checks again.
@@ -131,17 +145,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bearer_token_is_one_word_after_its_scheme() {
+    fn a_credential_is_one_word_after_its_scheme() {
+        let bearer = |token: &str| Some(PresentedCredential::Bearer(token.to_owned()));
+        let key = |api_key: &str, password: &str| {
+            Some(PresentedCredential::Key(KeyCredential { api_key: api_key.to_owned(), password: password.to_owned() }))
+        };
         for (header, expected) in [
-            ("Bearer abc", Some("abc")),
-            ("bearer  abc ", Some("abc")),
+            ("Bearer abc", bearer("abc")),
+            ("bearer  abc ", bearer("abc")),
             ("Bearer", None),
             ("Bearer ", None),
-            ("Basic abc", None),
+            ("Basic a2V5OnBhc3N3b3Jk", key("key", "password")),
+            ("basic  a2V5OmE6Yg== ", key("key", "a:b")),
+            ("Basic a2V5Og==", key("key", "")),
+            ("Basic a2V5", None),
+            ("Basic a2V5OnBhc3N3b3J", None),
+            ("Basic /zo6", None),
+            ("Basic ", None),
             ("abc", None),
             ("", None),
         ] {
-            assert_eq!(token(header), expected, "{header:?}");
+            assert_eq!(authorization(header), expected, "{header:?}");
         }
     }
 }

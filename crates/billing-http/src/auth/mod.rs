@@ -1,8 +1,11 @@
 //! Authentication and authorization of requests.
 
 pub(crate) mod address;
+pub(crate) mod attempts;
+mod basic;
 pub(crate) mod credentials;
 pub(crate) mod gate;
+pub(crate) mod remembered;
 pub(crate) mod session;
 mod throttle;
 

@@ -2,9 +2,11 @@
 
 use crate::common::{EMAIL, PASSWORD, Server, UNKNOWN};
 use actix_web::http::Method;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use billing_api::operations::{OPERATIONS, OperationSpec};
 use billing_domain::access::{Permission, Scope};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const BEARER: &str = "authorization";
 const COOKIE: &str = "cookie";
@@ -70,7 +72,7 @@ async fn a_bad_credential_is_refused_everywhere_that_one_is_needed() {
     let (good, cookie) = (server.bearer_of(&key).await, server.session().await);
     let cut = &good[..good.len() - 2];
     for operation in OPERATIONS.iter().filter(|operation| operation.need().is_some()) {
-        for bad in ["Bearer nonsense", "Bearer", "Basic dXNlcjpwYXNz", "", cut] {
+        for bad in ["Bearer nonsense", "Bearer", "Basic dXNlcg==", "", cut] {
             assert_eq!(try_out(&server, operation, &[(BEARER, bad)]).await, "unauthenticated", "{} {bad}", operation.id);
             // If the header is present, it is the credential, regardless of the cookie.
             assert_eq!(
@@ -120,6 +122,58 @@ async fn tokens_end_with_time_with_log_out_and_with_their_key() {
     assert_eq!(server.get(list, (BEARER, &kept)).await.problem().0, 401);
     let again = server.send(Method::DELETE, &record, &[(COOKIE, &session)], None).await;
     assert_eq!(again.problem(), (404, "api_key_not_found".to_owned()));
+}
+
+/// Returns the `Authorization` header of a key with its password, or with another one.
+fn basic_of(key: &Value, password: &str) -> String {
+    let text = |name: &str| key[name].as_str().expect("text").to_owned();
+    format!("Basic {}", STANDARD.encode(format!("{}:{password}", text("api_key"))))
+}
+
+#[actix_web::test]
+async fn a_key_with_its_password_is_taken_wherever_a_token_is() {
+    let server = Server::new();
+    let cookie = server.session().await;
+    for scopes in [all(), vec!["read"]] {
+        let key = server.key(&scopes).await;
+        let basic = basic_of(&key, key["password"].as_str().expect("a password"));
+        let bearer = server.bearer_of(&key).await;
+        for operation in OPERATIONS.iter().filter(|operation| operation.need().is_some()) {
+            let by_token = try_out(&server, operation, &[(BEARER, &bearer), (COOKIE, &cookie)]).await;
+            let by_key = try_out(&server, operation, &[(BEARER, &basic), (COOKIE, &cookie)]).await;
+            assert_eq!(by_key, by_token, "{} with {scopes:?}", operation.id);
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_key_with_its_password_ends_with_the_key_and_a_wrong_one_is_counted_as_a_log_in() {
+    let server = Server::new().another(|settings| settings.log_in.attempts_per_address_per_minute = 5);
+    let list = "/api/customers/filter";
+    let key = server.key(&all()).await;
+    let basic = basic_of(&key, key["password"].as_str().expect("a password"));
+    for _ in 0..10 {
+        assert_eq!(server.get(list, (BEARER, &basic)).await.status, 200);
+    }
+    let wrong = server.get(list, (BEARER, &basic_of(&key, "wrong"))).await;
+    assert_eq!((wrong.problem(), wrong.header("www-authenticate")), ((401, "invalid_credentials".to_owned()), Some("Bearer")));
+    let mut refused = Vec::new();
+    for _ in 0..10 {
+        refused.push(server.get(list, (BEARER, &basic_of(&key, "wrong"))).await.problem().0);
+    }
+    assert!(refused.contains(&429), "{refused:?}");
+    assert_eq!(server.get(list, (BEARER, &basic)).await.status, 200, "the server remembers the right one");
+
+    let foreign = [(BEARER, basic.as_str()), ("sec-fetch-site", "cross-site")];
+    let foreign = server.send(Method::POST, "/api/customers/", &foreign, Some(r#"{"customer_ref":"a","name":"A"}"#)).await;
+    assert_eq!(foreign.problem(), (403, "cross_site_request".to_owned()));
+
+    let record = format!("/auth/user/{}", key["api_key_ref"].as_str().expect("a reference"));
+    let session = server.another(|_| {}).session().await;
+    assert_eq!(server.send(Method::DELETE, &record, &[(COOKIE, &session)], None).await.status, 204);
+    assert_eq!(server.get(list, (BEARER, &basic)).await.problem().0, 401);
+    let event = r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"nobody","usage_product_ref":"none","quantity":1}"#;
+    assert_eq!(server.post("/api/usage/event", (BEARER, &basic), event).await.problem().0, 401);
 }
 
 #[actix_web::test]
