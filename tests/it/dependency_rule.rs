@@ -78,7 +78,7 @@ const CRATES: [CrateRule; 21] = [
     },
     CrateRule {
         name: "billing-console",
-        may_use: "base64 billing-api billing-application billing-domain billing-import billing-json billing-report http maud qrcode \
+        may_use: "base64 billing-api billing-application billing-domain billing-import billing-json billing-report http maud pulldown-cmark qrcode \
                   rust_decimal serde_json tracing",
         never: "actix-web billing-http diesel tokio",
     },

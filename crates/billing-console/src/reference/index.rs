@@ -1,5 +1,5 @@
 //! The pages of the API reference, rendered from the OpenAPI document: an overview, a page for each group of operations, for
-//! each operation and for each schema, and a search.
+//! each operation and for each schema. The pages of the documentation have the same frame and search.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::markup::{self, SCHEMAS, is_structured, kind, list, members, prose, referenced, text};
 use super::operation_page::{self, OperationPage};
+use super::pages::{self, PAGES, Page};
 use super::search::{self, Entry};
 use super::{REFERENCE, SCRIPT};
 use billing_api::openapi::resolved;
@@ -28,6 +29,7 @@ pub(super) struct Reference {
     groups: Vec<Group>,
     operations: Vec<OperationPage>,
     schemas: BTreeMap<String, SchemaPart>,
+    pages: Vec<Page>,
     /// The notifications that the service sends.
     notifications: Markup,
     entries: Vec<Entry>,
@@ -80,7 +82,9 @@ impl Reference {
             let words: Vec<&str> = std::iter::once(schema.description.as_str()).chain(fields).chain(values).collect();
             Entry::new(format!("Schema {name}"), schema.description.clone(), markup::address(name), &words.join(" "))
         });
-        let entries = of_operations.chain(of_webhooks).chain(of_schemas).collect();
+        let pages = pages::all();
+        let of_pages = pages.iter().flat_map(Page::entries);
+        let entries = of_pages.chain(of_operations).chain(of_webhooks).chain(of_schemas).collect();
         Self {
             title: text(&document["info"], "title").to_owned(),
             description: text(&document["info"], "description").to_owned(),
@@ -88,6 +92,7 @@ impl Reference {
             notifications: notifications(document),
             operations,
             schemas,
+            pages,
             entries,
         }
     }
@@ -101,7 +106,7 @@ impl Reference {
         let body = html! {
             h1 { (self.title) " API" }
             p { (prose(&self.description)) }
-            p { a href="/openapi.json" { "OpenAPI document" } " · " a href=(SCHEMAS) { "Schemas" } " · " a href="/" { "Home" } }
+            p { a href=(PAGES) { "Documentation" } " · " a href="/openapi.json" { "OpenAPI document" } " · " a href=(SCHEMAS) { "Schemas" } " · " a href="/" { "Home" } }
             h2 { "Authentication" }
             p {
                 "Most operations require a bearer token. A log-in with an API key returns one. The commands of this reference "
@@ -183,6 +188,24 @@ impl Reference {
         Some(ReferencePage { title: name, group: None, address: markup::address(name), body })
     }
 
+    /// Returns the list of the pages of the documentation.
+    pub(super) fn all_pages(&self) -> ReferencePage<'_> {
+        let body = html! {
+            (crumbs(&[]))
+            h1 { "Documentation" }
+            ul.calls { @for page in &self.pages { li { a href=(page.address) { (page.title) } " " (page.summary) } } }
+        };
+        ReferencePage { title: "Documentation", group: None, address: PAGES.to_owned(), body }
+    }
+
+    /// Returns a page of the documentation.
+    pub(super) fn page(&self, name: &str) -> Option<ReferencePage<'_>> {
+        let address = pages::address(name);
+        let page = self.pages.iter().find(|page| page.address == address)?;
+        let body = html! { (crumbs(&[("Documentation".to_owned(), PAGES.to_owned())])) (page.body) };
+        Some(ReferencePage { title: &page.title, group: None, address, body })
+    }
+
     /// Returns the results of a search.
     pub(super) fn search(&self, query: &str) -> ReferencePage<'_> {
         let results = search::find(&self.entries, query);
@@ -191,7 +214,7 @@ impl Reference {
             h1 { "Search" }
             p role="status" {
                 @match (results.count, results.shown.len()) {
-                    (0, _) if query.trim().is_empty() => "Search for a name, a path, a field or the code of an error.",
+                    (0, _) if query.trim().is_empty() => "Search for a word of the documentation, or the name, path, field or error code of an operation.",
                     (0, _) => { "Nothing contains all words of " q { (query) } ". Search for fewer words." },
                     (1, _) => "1 result",
                     (count, shown) if count > shown => {
@@ -222,7 +245,7 @@ impl Reference {
             header {
                 a.brand href=(REFERENCE) { (self.title) " API" }
                 form role="search" action=(super::SEARCH) {
-                    input type="search" name="q" value=(query) aria-label="Search the reference"
+                    input type="search" name="q" value=(query) aria-label="Search the documentation"
                         maxlength=(super::MAX_QUERY_CHARS);
                     button { "Search" }
                 }
@@ -230,6 +253,17 @@ impl Reference {
             div.columns {
                 nav aria-label="API reference" {
                     ul {
+                        @let is_page = page.address.starts_with(PAGES);
+                        li {
+                            a href=(PAGES) aria-current=[current(PAGES, is_page)] { "Documentation" }
+                            @if is_page {
+                                ul.operations {
+                                    @for one in &self.pages {
+                                        li { a href=(one.address) aria-current=[current(&one.address, false)] { (one.title) } }
+                                    }
+                                }
+                            }
+                        }
                         li { a href=(REFERENCE) aria-current=[current(REFERENCE, false)] { "Overview" } }
                         @for group in &self.groups {
                             @let is_around = page.group == Some(group.name.as_str());
@@ -390,6 +424,8 @@ mod tests {
 
     /// Maximum size of a page in bytes.
     const MAX_PAGE_BYTES: usize = 100_000;
+    /// The same for a page of the documentation.
+    const MAX_TEXT_BYTES: usize = 200_000;
 
     fn described() -> Value {
         serde_json::from_str(&billing_api::openapi::openapi_json()).expect("JSON")
@@ -400,8 +436,11 @@ mod tests {
         let groups = reference.groups.iter().filter_map(|group| reference.group(&group.name));
         let operations = reference.operations.iter().filter_map(|operation| reference.operation(&operation.id));
         let schemas = reference.schemas.keys().filter_map(|name| reference.schema(name));
-        let first = [reference.overview("http://billing.test"), reference.all_schemas(), reference.search("document")];
-        let all = first.into_iter().chain(groups).chain(operations).chain(schemas);
+        let prefix = format!("{PAGES}/");
+        let texts = reference.pages.iter().filter_map(|page| reference.page(page.address.strip_prefix(&prefix)?));
+        let lists = [reference.overview("http://billing.test"), reference.all_schemas(), reference.all_pages()];
+        let first = lists.into_iter().chain([reference.search("document")]);
+        let all = first.chain(groups).chain(operations).chain(schemas).chain(texts);
         all.map(|page| (page.address.clone(), reference.framed(&page, "").into_string())).collect()
     }
 
@@ -424,7 +463,7 @@ mod tests {
                 let (page, anchor) = link.split_once('#').unwrap_or((link, ""));
                 let target = if page.is_empty() { html } else { pages.get(page).unwrap_or(html) };
                 assert!(anchor.is_empty() || target.contains(&format!("id=\"{anchor}\"")), "{address}: {link}");
-                let is_elsewhere = ["", "/", "/openapi.json"].contains(&page);
+                let is_elsewhere = ["", "/", "/openapi.json"].contains(&page) || page.starts_with("https://");
                 assert!(is_elsewhere || pages.contains_key(page), "{address}: {link}");
             }
         }
@@ -433,7 +472,8 @@ mod tests {
     #[test]
     fn no_page_is_large() {
         for (address, html) in pages(&Reference::of(&described())) {
-            assert!(html.len() <= MAX_PAGE_BYTES, "{address}: {} bytes", html.len());
+            let most = if address.starts_with(PAGES) { MAX_TEXT_BYTES } else { MAX_PAGE_BYTES };
+            assert!(html.len() <= most, "{address}: {} bytes", html.len());
         }
     }
 

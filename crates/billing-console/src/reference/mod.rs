@@ -1,9 +1,10 @@
-//! HTML pages about the server and its operations. They require no credential and no other server, and are not API operations.
+//! HTML pages about the server and its operations, and the pages of the documentation. They require no credential and no other server, and are not API operations.
 //! Only the forms that send requests need a script.
 
 mod index;
 mod markup;
 mod operation_page;
+mod pages;
 mod search;
 
 use std::fmt::Display;
@@ -15,6 +16,7 @@ use billing_domain::report::NumbersAs;
 use maud::{Markup, html};
 
 use self::index::{Reference, ReferencePage};
+use self::pages::PAGES;
 use crate::frame::html_document;
 use crate::{Asset, ROOT};
 
@@ -42,10 +44,12 @@ pub(crate) fn page(path: &str, query: &str, service: &str) -> Option<PublicPage>
         Some("") => Some(shared(DOCS.overview(service))),
         Some("search") => Some(PublicPage::Own(search(query))),
         Some("schemas") => Some(shared(DOCS.all_schemas())),
+        Some("pages") => Some(shared(DOCS.all_pages())),
         Some(below) => match below.split_once('/')? {
             ("groups", name) => DOCS.group(name),
             ("operations", id) => DOCS.operation(id),
             ("schemas", name) => DOCS.schema(name),
+            ("pages", name) => DOCS.page(name),
             _ => None,
         }
         .map(shared),
@@ -64,6 +68,7 @@ fn home(service: &str) -> String {
         p { "This server accepts usage events over HTTP and bills each event on an invoice in the same request." }
         ul {
             li { a href=(ROOT) { "Console" } ": customers, contracts, documents and usage, for administrators" }
+            li { a href=(PAGES) { "Documentation" } ": concepts, guides, billing rules and operations" }
             li { a href=(REFERENCE) { "API reference" } ": all operations, with forms that send requests" }
             li { a href="/openapi.json" { "OpenAPI document" } ": the API description for client generators" }
             li { a href="/health/ready" { "Readiness" } ": whether the server can process requests" }
