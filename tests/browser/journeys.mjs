@@ -784,7 +784,7 @@ const tasks = {
         assert.notEqual(await total(), before);
         await user.link('Undo import');
         await user.press('Delete 2 events');
-        await user.says('Undo finished.');
+        await user.says('Import undone.');
         user.end('import with undo');
         assert.equal(await total(), before);
     },

@@ -209,10 +209,7 @@ mod tests {
                     "12 × 12, 2026-10-15 to 2026-10-31, 17 of 31 days: 78.96",
                 ],
             ),
-            (
-                r#"{"minimum_fee":100,"billed_for_minimum_fee":89.00}"#.to_owned(),
-                vec!["minimum fee 100, 89.00 billed, 11.00 missing"],
-            ),
+            (r#"{"minimum_fee":100,"billed_for_minimum_fee":89.00}"#.to_owned(), vec!["minimum fee 100 − 89.00 billed = 11.00"]),
             (
                 r#"{"billable_quantity":1,"unit_price":60,"previously":{"amount":49.00,"documents":["UB-INV-1"]},
                     "unissued":{"amount":-10,"documents":["UB-CRD-1"]}}"#
@@ -226,7 +223,7 @@ mod tests {
                 r#"{"minimum_fee":100,"billed_for_minimum_fee":89.00,
                     "excluded_from_minimum_fee":[{"name":"Set-up","amount":250}]}"#
                     .to_owned(),
-                vec!["minimum fee 100, 89.00 counted, not counted: Set-up 250.00, 11.00 missing"],
+                vec!["minimum fee 100 − 89.00 counted = 11.00, not counted: Set-up 250.00"],
             ),
         ];
         for (line, expected) in rows {

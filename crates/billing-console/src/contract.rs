@@ -327,7 +327,7 @@ fn planned(current: JsonView<'_, ContractProductJson>, newest: JsonView<'_, Cont
     }
     html! {
         h3 { "From " (day(from)) }
-        @if differences.is_empty() { p { "Other terms change. All fields show them." } } @else {
+        @if differences.is_empty() { p { "Further terms change, see “All fields”." } } @else {
             div.scrolls { table {
                 thead { tr { th scope="col" { "Term" } th scope="col" { "Current" } th scope="col" { "New" } } }
                 tbody { @for (name, before, after) in differences { tr { th scope="row" { (name) } td { (before) } td { (after) } } } }

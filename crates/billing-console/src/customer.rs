@@ -88,11 +88,38 @@ fn missing_terms(missing: JsonView<'_, Vec<MissingTermJson>>) -> Markup {
         @if missing.items().next().is_none() {
             p { "Ready: the data of the customer and the entity suffices for e-invoices." }
         } @else {
-            p { "Documents would lack these terms, unless their contract states them:" }
+            p { "For e-invoices, add:" }
             ul { @for term in missing.items() {
-                li { code { (term.pointer().to_text()) } " " span.muted { (name(term.detail())) } }
+                li { (missing_term(&term.pointer().to_text())) " " span.muted { "(" (name(term.detail())) ")" } }
             } }
         }
+    }
+}
+
+/// The names of terms of parties, by the last part of the field.
+const TERMS: &[(&str, &str)] = &[
+    ("country_code", "country"),
+    ("electronic_address", "electronic address"),
+    ("email", "e-mail address of the contact"),
+    ("name", "name of the contact"),
+    ("phone", "telephone number of the contact"),
+    ("registration", "registration number"),
+    ("vat_id", "VAT ID"),
+    ("zip_code", "postal code"),
+];
+
+/// Returns the name of a term that a document would lack.
+fn missing_term(pointer: &str) -> String {
+    let own = pointer.rsplit('/').next().unwrap_or_default();
+    let term =
+        TERMS.iter().find(|(field, _)| *field == own).map_or_else(|| words(own).to_lowercase(), |(_, term)| (*term).to_owned());
+    match pointer {
+        "/buyer_reference" => "the buyer reference of the customer or the contract".to_owned(),
+        "/bank_account" => "a bank account of the entity, or other means of payment".to_owned(),
+        "/e_invoice_profile" => "an e-invoice profile of the customer or the entity".to_owned(),
+        _ if pointer.starts_with("/entity/") => format!("the {term} of the entity"),
+        _ if pointer.starts_with("/customer/") => format!("the {term} of the customer"),
+        _ => pointer.to_owned(),
     }
 }
 
@@ -232,6 +259,18 @@ mod tests {
             reader.contains("href=\"/console/documents/d1\">UB-INV-1") && reader.contains("/console/payments?customer_ref=a%2Fb")
         );
         assert!(!reader.contains("/new/contracts") && !reader.contains("/edit/"), "{reader}");
+    }
+
+    #[test]
+    fn terms_that_e_invoices_lack_have_names() {
+        for (pointer, name) in [
+            ("/entity/vat_id", "the VAT ID of the entity"),
+            ("/customer/address/city", "the city of the customer"),
+            ("/entity/contact/email", "the e-mail address of the contact of the entity"),
+            ("/taxes/0", "/taxes/0"),
+        ] {
+            assert_eq!(missing_term(pointer), name);
+        }
     }
 
     #[test]

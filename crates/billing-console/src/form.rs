@@ -337,6 +337,12 @@ const LABELS: &[(&str, &str)] = &[
     ("zip_code", "Postal code"),
 ];
 
+/// Hints of fields whose description in the API is about JSON.
+const HINTS: &[(&str, &str)] = &[
+    ("tax_from", "These tax settings apply from this day. Empty: today, or always for the first tax settings."),
+    ("up_to", "Largest quantity in the tier. Leave empty in the last tier."),
+];
+
 /// Returns the label of a field by its name.
 fn label(name: &str) -> String {
     if let Some((_, label)) = LABELS.iter().find(|(field, _)| *field == name) {
@@ -376,6 +382,7 @@ pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: 
     let named = suggested.filter(|suggested| is_short && suggested.are_few()).map(|suggested| suggested.named(value));
     let list = suggested.filter(|_| named.is_none()).map(|suggested| list_of(suggested.field));
     let label = if field.label.is_empty() { label(own(name)) } else { field.label.clone() };
+    let hint = HINTS.iter().find(|(field, _)| *field == own(name)).map_or(meaning.as_str(), |(_, hint)| hint);
     let input = Input {
         name,
         kind: named.as_ref().unwrap_or(&field.kind),
@@ -392,7 +399,7 @@ pub(crate) fn shown_field(field: &Field, suggestions: &[Suggestions], is_short: 
         div.field data-for=[for_words(&field.of_words)] data-switch[field.switches] {
             label for=(id) { (label) @if *required { span aria-hidden="true" { " *" } } }
             (input.markup())
-            @if !meaning.is_empty() { p.hint id=(caption) { (readable(meaning)) } }
+            @if !meaning.is_empty() { p.hint id=(caption) { (readable(hint)) } }
             @for reason in wrong { p.wrong { (readable(reason)) } }
         }
     }
@@ -541,6 +548,12 @@ mod tests {
                         to add the surplus";
         assert_eq!(readable(reason), expected);
         assert_eq!(readable("must be a number"), "must be a number");
+    }
+
+    #[test]
+    fn a_hint_is_about_the_form_and_not_about_json() {
+        let shown = shown_field(&field("price/tiers/0/up_to", "", &[]), &[], false).into_string();
+        assert!(shown.contains("Leave empty in the last tier.") && !shown.contains("What it means."), "{shown}");
     }
 
     #[test]

@@ -422,7 +422,7 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
                     } }
                 }
             }
-            p.muted { "The amounts of the month before are those up to the same day. " a href=(explore(&[])) { "Explore usage" } }
+            p.muted { "Compared with the same days of last month. " a href=(explore(&[])) { "Explore usage" } }
         }
     }
 }

@@ -155,7 +155,7 @@ fn counted([recorded, already_there, refused, known_by_line]: [JsonView<'_, u64>
             (if would { "Would be recorded" } else { "Recorded" }, number(recorded)),
             ("Duplicates", number(already_there)),
             (if would { "Would be rejected" } else { "Rejected" }, number(refused)),
-            ("Identified by file name and line", number(known_by_line)),
+            ("Without event ID", number(known_by_line)),
         ]))
         @if known_by_line.is_amount() {
             p.muted { "Events without an event ID are recorded again if the file has another name. If a column contains IDs, choose it as the event ID." }

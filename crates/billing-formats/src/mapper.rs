@@ -186,7 +186,8 @@ impl Run<'_, '_> {
         let value = program.evaluate(self.engine, self.scope)?;
         match plain(&value) {
             Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse),
-            _ => Err(program.fail(format!("gives {} where a number is wanted", kind(&value)))),
+            _ if value.is_unit() => Err(program.fail("has no value: number expected")),
+            _ => Err(program.fail(format!("gives {}: number expected", kind(&value)))),
         }
     }
 
@@ -194,8 +195,7 @@ impl Run<'_, '_> {
         let mut entries = Vec::with_capacity(columns.len());
         for (key, program) in columns {
             let value = program.evaluate(self.engine, self.scope)?;
-            let plain =
-                plain(&value).ok_or_else(|| program.fail(format!("gives {} where a plain value is wanted", kind(&value))))?;
+            let plain = plain(&value).ok_or_else(|| program.fail(format!("gives {}: plain value expected", kind(&value))))?;
             let entry = vec![(key.clone(), plain)];
             // Each entry is checked separately, because an error of the whole would name the key, not the expression.
             let entry = ReportData::new(entry).map_err(|error| program.fail(error.to_string()))?;

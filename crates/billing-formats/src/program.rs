@@ -46,7 +46,7 @@ impl Program {
 
     /// Evaluates to a text, and fails if the result is missing.
     pub(crate) fn text(&self, engine: &Engine, scope: &mut Scope) -> Result<String, FormatError> {
-        self.optional_text(engine, scope)?.ok_or_else(|| self.fail("gives nothing where a text is wanted"))
+        self.optional_text(engine, scope)?.ok_or_else(|| self.fail("has no value: text expected"))
     }
 
     /// Evaluates to a text or `None`.
@@ -56,7 +56,7 @@ impl Program {
             return Ok(None);
         }
         let given = kind(&value);
-        value.into_string().map(Some).map_err(|_| self.fail(format!("gives {given} where a text is wanted")))
+        value.into_string().map(Some).map_err(|_| self.fail(format!("gives {given}: text expected")))
     }
 
     /// Parses a resulting text with a parser of the domain.

@@ -133,8 +133,8 @@ async fn preview_issue(user: &SessionUser, references: &[String]) -> Result<Page
         "None of the selected documents can be issued.".to_owned()
     } else {
         format!(
-            "Issues {}. Issued documents are final. Each one is previewed alone: credits and balances that several documents \
-             could use settle the first of them.",
+            "Issues {}. Issued documents are final. Each preview ignores the others. A credit is applied to the first document \
+             issued.",
             counted(count)
         )
     };

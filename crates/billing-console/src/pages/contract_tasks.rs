@@ -94,7 +94,7 @@ const TASKS: [Task; 8] = [
         name: "seats",
         operation: &ChangeQuantity::SPEC,
         title: "Change seats",
-        explanation: "Changes the billed quantity of a line item from a day on.",
+        explanation: "Changes the quantity from a date.",
         button: "Change seats",
         success_message: "Seats changed.",
     },

@@ -43,7 +43,7 @@ pub(super) fn done(user: &SessionUser) -> Option<Notice> {
         "delete-key" => "API key deleted.",
         "run" => "Billing run finished.",
         "import" => "File imported.",
-        "undo" => "Undo finished. This page shows events that remain.",
+        "undo" => "Import undone. No events remain.",
         "password" => "Password changed. Your other sessions have ended.",
         "remove" => "Second factor removed.",
         "send" => "The notification is sent again.",

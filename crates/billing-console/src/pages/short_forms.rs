@@ -190,7 +190,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("billing_address/country", "Country name", "", false),
             ("language", "Language of documents", "Default: that of the entity.", false),
             ("tax_id", "Tax number", "", false),
-            ("tax_from", "Tax applies from", "Default: today.", false),
+            ("tax_from", "Tax applies from", "", false),
             ("buyer_reference", "Buyer reference", "", false),
             ("currency", "Currency", "For your records. Documents use the currency of their pricing.", false),
             ("apply_balance", "Apply credits and payments automatically", "Default: yes.", false),

@@ -275,11 +275,11 @@ impl CalculationStep {
                 let days = proration.map(|proration| format!(", {}", proration_in_english(proration))).unwrap_or_default();
                 let (fee, billed, missing) = (price(fee.as_decimal()), billed.to_decimal(), amount.to_decimal());
                 if excluded.is_empty() {
-                    return format!("minimum fee {fee}{days}, {billed} billed, {missing} missing");
+                    return format!("minimum fee {fee}{days} − {billed} billed = {missing}");
                 }
                 let excluded = excluded.iter().map(|line| format!("{} {}", line.name, line.amount.to_decimal()));
                 let excluded = excluded.collect::<Vec<_>>().join(", ");
-                format!("minimum fee {fee}{days}, {billed} counted, not counted: {excluded}, {missing} missing")
+                format!("minimum fee {fee}{days} − {billed} counted = {missing}, not counted: {excluded}")
             }
             Self::Difference { now, previously, unissued, difference } => {
                 let mut parts = vec![format!("now {}", now.to_decimal())];

@@ -92,7 +92,7 @@ impl Iban {
         if remainder == 1 {
             Ok(Self(number.into()))
         } else {
-            invalid("must have the right check digits: one of its characters is wrong")
+            invalid("must have correct check digits: check the number for a typing error")
         }
     }
 
@@ -149,7 +149,7 @@ impl RoutingNumber {
         }
         let sum: u32 = text.bytes().zip(ROUTING_WEIGHTS).map(|(b, weight)| u32::from(b - b'0') * weight).sum();
         if sum == 0 || !sum.is_multiple_of(10) {
-            return invalid("must have the right check digit: one of its digits is wrong");
+            return invalid("must have a correct check digit: check the number for a typing error");
         }
         Ok(Self(text.into()))
     }

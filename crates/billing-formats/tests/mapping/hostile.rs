@@ -216,7 +216,7 @@ fn errors_name_target_expression_position_and_reason() {
         (
             FormatMapping { timestamp: expression("event.a"), ..constants() },
             FormatTarget::Timestamp,
-            "gives a number where a text is wanted",
+            "gives a number: text expected",
         ),
         (
             FormatMapping { timestamp: expression("event.t"), ..constants() },
@@ -226,13 +226,9 @@ fn errors_name_target_expression_position_and_reason() {
         (
             FormatMapping { quantity: expression("event"), ..constants() },
             FormatTarget::Quantity,
-            "gives an object where a number is wanted",
+            "gives an object: number expected",
         ),
-        (
-            FormatMapping { quantity: expression("()"), ..constants() },
-            FormatTarget::Quantity,
-            "gives nothing where a number is wanted",
-        ),
+        (FormatMapping { quantity: expression("()"), ..constants() }, FormatTarget::Quantity, "has no value: number expected"),
         (
             FormatMapping { quantity: expression("0 - event.a"), ..constants() },
             FormatTarget::Quantity,
@@ -246,7 +242,7 @@ fn errors_name_target_expression_position_and_reason() {
         (
             FormatMapping { customer: Naming::Ref(expression("event.a")), ..constants() },
             FormatTarget::CustomerRef,
-            "gives a number where a text is wanted",
+            "gives a number: text expected",
         ),
         (
             FormatMapping {
@@ -254,17 +250,17 @@ fn errors_name_target_expression_position_and_reason() {
                 ..constants()
             },
             FormatTarget::CustomerName,
-            "gives nothing where a text is wanted",
+            "has no value: text expected",
         ),
         (
             FormatMapping { currency: Some(expression("[]")), ..constants() },
             FormatTarget::Currency,
-            "gives a list where a text is wanted",
+            "gives a list: text expected",
         ),
         (
             FormatMapping { report_data: columns(&[("k", "event")]), ..constants() },
             FormatTarget::ReportColumn("k".to_owned()),
-            "gives an object where a plain value is wanted",
+            "gives an object: plain value expected",
         ),
         (
             FormatMapping { report_data: ReportMapping::Field("a".to_owned()), ..constants() },

@@ -560,7 +560,7 @@ mod tests {
                 ][..],
                 &["100 × 0.10 = 10", "150.5 × 0.05 = 7.525", "now 17.53, billed on UB-INV-2, UB-CRD-1 5.00, difference 12.53"],
                 &["1 GB × -10 = -10"],
-                &["minimum fee 90, 61.53 billed, 28.47 missing"],
+                &["minimum fee 90 − 61.53 billed = 28.47"],
             ]
         );
     }

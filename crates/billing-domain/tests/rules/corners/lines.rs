@@ -185,7 +185,7 @@ fn a_minimum_fee_prints_what_it_does_not_count() {
     let story = Simulation::new().pricing(plan).contract(contract).on("2027-01-10").charge(charge("help", "2027-01-10", "50"));
     let billed = bill(&story, "2027-02-02");
     // 1,900.00 for 29 of 31 days are 1,777.42, and 1,300.00 are 1,216.13.
-    let expected = "minimum fee 1900, 29 of 31 days, 1216.13 counted, not counted: set-up 250.00, help 50.00, 561.29 missing";
+    let expected = "minimum fee 1900, 29 of 31 days − 1216.13 counted = 561.29, not counted: set-up 250.00, help 50.00";
     assert_eq!(printed(&billed, "UB-INV-1", "minimum fee"), ("561.29".to_owned(), vec![expected.to_owned()]));
     let sum = billed.document("UB-INV-1").content.sub_total.to_decimal().to_string();
     assert_eq!(sum, "2077.42", "1,216.13 + 250.00 + 50.00 + 561.29");

@@ -151,7 +151,7 @@ fn the_line_of_a_minimum_fee_prints_what_counts_for_it() {
     let story = Simulation::new().contract(fee("plan", "49.00").minimum_fee("100.00"));
     let invoice = bill(&story, "2026-02-01");
     let invoice = invoice.document("UB-INV-1");
-    assert_eq!(steps(invoice, "minimum fee"), ["minimum fee 100.00, 49.00 billed, 51.00 missing"]);
+    assert_eq!(steps(invoice, "minimum fee"), ["minimum fee 100.00 − 49.00 billed = 51.00"]);
 }
 
 #[test]
