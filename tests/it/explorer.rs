@@ -196,7 +196,7 @@ fn the_first_page_tells_ages_refusals_and_what_is_due(database: &Database) {
     let months = scene.client.get("/api/documents/summary?issued_from=2026-01-01").ok();
     let billed: Vec<String> = months.as_array().expect("months").iter().map(|month| month["billed"].to_string()).collect();
     assert_eq!((billed, &months[1]["issued_to"]), (vec!["101.00".to_owned(), "102.00".to_owned()], &json!("2026-03-31")));
-    for bar in ["February 2026: 101.00 EUR, 1 documents", "March 2026: 102.00 EUR, 1 documents"] {
+    for bar in ["February 2026: 101.00 EUR, 1 document", "March 2026: 102.00 EUR, 1 document"] {
         assert!(home.contains(bar), "{bar}: {home}");
     }
     assert_eq!(scene.client.get("/api/documents/summary?customer_ref=nobody").ok(), json!([]));

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::parts::{actor, grouped, href, isolated, link, words};
+use crate::parts::{actor, count_text, grouped, href, isolated, link, words};
 use billing_api::dto::audit::AuditEntryJson;
 use billing_api::dto::billing::BillingReportJson;
 use billing_api::dto::contract_view::ContractJson;
@@ -121,7 +121,7 @@ pub(crate) fn sentence(entry: JsonView<'_, AuditEntryJson>) -> Markup {
 /// Renders the number of documents of a billing run.
 fn count(documents: JsonView<'_>, before: &str) -> Markup {
     let number = documents.elements().count();
-    html! { @if number > 0 { (before) (number) @if number == 1 { " document" } @else { " documents" } } }
+    html! { @if number > 0 { (before) (count_text(&number.to_string(), "document")) } }
 }
 
 /// Renders the object by its name, with a link to its page if it exists.

@@ -412,7 +412,7 @@ mod tests {
         let page = page("ACTIVE", &json!({"effective_from": "2026-04-01", "in_force": in_force}));
         let (_, later) = page.split_once("<h3>From ").expect("planned terms");
         let table = later.split("</table>").next().expect("a table");
-        for part in ["Discount", ">5</data> %", ">10</data> %", "Seats", ">7 ", ">9 ", "Calls"] {
+        for part in ["Discount", ">5</data> %", ">10</data> %", "Seats", ">7.00 ", ">9.00 ", "Calls"] {
             assert!(table.contains(part), "{part}: {table}");
         }
         assert!(page.contains("every 2 quarters"), "{page}");

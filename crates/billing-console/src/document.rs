@@ -4,7 +4,9 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 
 use crate::calculations::steps;
-use crate::parts::{address, changes, day, facts, grouped, href, instant, link, money, name, number, section, state, words};
+use crate::parts::{
+    address, amount_alone, amount_text, changes, day, facts, href, instant, link, money, name, number, section, state, words,
+};
 use crate::units::unit_of;
 use crate::webhooks::notifications;
 use billing_api::dto::documents::{DocumentJson, DocumentLineJson};
@@ -167,7 +169,7 @@ fn line_row(document: JsonView<'_, DocumentJson>, line: JsonView<'_, DocumentLin
             td { (name(line.name())) }
             td { (day(line.service_period_start())) " – " (day(line.service_period_end())) }
             td.amount { (number(line.quantity())) " " (unit_of(&line.quantity().to_text(), &line.unit().to_text())) }
-            td.amount { (number(line.unit_price())) }
+            td.amount { (amount_alone(&line.unit_price().to_text(), currency)) }
             td.amount { (money(line.amount(), currency)) }
         }
         @if opens {
@@ -196,8 +198,8 @@ fn tiers(line: JsonView<'_, DocumentLineJson>, currency: &str) -> Markup {
                     tr {
                         td { @if tier.up_to().is_there() { (number(tier.up_to())) } @else { "Unlimited" } }
                         td.amount { (number(tier.quantity())) }
-                        td.amount { (number(tier.unit_price())) }
-                        td.amount { (number(tier.flat_amount())) }
+                        td.amount { (amount_alone(&tier.unit_price().to_text(), currency)) }
+                        td.amount { (amount_alone(&tier.flat_amount().to_text(), currency)) }
                         td.amount { (money(tier.amount(), currency)) }
                     }
                 }
@@ -236,7 +238,7 @@ pub(crate) fn totals(at: JsonView<'_, DocumentJson>) -> Markup {
                 @if has_parts { (row("Subtotal", at.sub_total())) }
                 (lesser(&discount, at.total_discount()))
                 @for tax in at.taxes().items() {
-                    (row(&format!("{tax_name} {} % of {}", tax.rate().to_text(), grouped(&tax.base().to_text())), tax.amount()))
+                    (row(&format!("{tax_name} {} % of {}", tax.rate().to_text(), amount_text(&tax.base().to_text(), &currency)), tax.amount()))
                 }
                 (row("Total", at.total()))
                 @for applied in at.applied_at_issue().items() {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::document::{lines, title, totals};
-use crate::parts::{day, href, link, name, number, words};
+use crate::parts::{amount_alone, day, href, link, name, words};
 use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::effects::{DocumentChangeJson, EffectsJson, FigureChangeJson};
 use billing_api::dto::values::DateText;
@@ -156,10 +156,10 @@ fn group(
             tbody {
                 tr { th colspan="4" scope="rowgroup" { (heading) " in " (currency) } }
                 @for change in changes.iter().take(MAX_ROWS) {
-                    tr { th scope="row" { (document(effects, *change)) } (amounts(of(*change))) }
+                    tr { th scope="row" { (document(effects, *change)) } (amounts(of(*change), currency)) }
                 }
                 @if more > 0 { tr { td colspan="4" { "Further documents, included in the total: " (more) } } }
-                tr.total { th scope="row" { "Total" } (amounts(total)) }
+                tr.total { th scope="row" { "Total" } (amounts(total, currency)) }
             }
         }
     }
@@ -194,14 +194,14 @@ fn effect(change: JsonView<'_, DocumentChangeJson>) -> String {
 }
 
 /// Renders the cells of a figure before and after the change, and of the difference.
-fn amounts(figure: JsonView<'_, FigureChangeJson>) -> Markup {
+fn amounts(figure: JsonView<'_, FigureChangeJson>, currency: &str) -> Markup {
     let difference = figure.difference();
     let is_increase = difference.is_amount() && !difference.to_text().starts_with('-');
     html! {
         @for amount in [figure.before(), figure.after()] {
-            td.amount { @if amount.is_there() { (number(amount)) } @else { "–" } }
+            td.amount { @if amount.is_there() { (amount_alone(&amount.to_text(), currency)) } @else { "–" } }
         }
-        td.amount { @if is_increase { "+" } (number(difference)) }
+        td.amount { @if is_increase { "+" } (amount_alone(&difference.to_text(), currency)) }
     }
 }
 
@@ -268,10 +268,11 @@ mod tests {
             "totals": [{"currency": "EUR", "billed": figure(&total), "outstanding": figure(&nothing())}],
             "before": [{"document_ref": "d"}],
         }));
-        let texts = ["Billed amounts in EUR", "Draft that would change", ">100<", ">80<", "Total", ">1,000<", ">980<"];
+        let texts =
+            ["Billed amounts in EUR", "Draft that would change", ">100.00<", ">80.00<", "Total", ">1,000.00<", ">980.00<"];
         let found = places(&page, texts);
         assert!(found.is_sorted(), "{page}");
-        assert_eq!(page.matches(">\u{2212}20<").count(), 2, "{page}");
+        assert_eq!(page.matches(">\u{2212}20.00<").count(), 2, "{page}");
         assert!(page.contains(">Invoice UB-INV-1</a>") && !page.contains("Outstanding"), "{page}");
         assert!(page.contains("value=\"&quot;&gt;&lt;b&gt;\""), "{page}");
     }

@@ -10,7 +10,7 @@ use crate::charts_time::{day_lines, month_bars};
 use crate::figure::{billionths, digits};
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
-use crate::parts::{grouped, href, instant, name, query, section};
+use crate::parts::{amount_alone, amount_text, count_text, grouped, href, instant, name, query, section};
 use crate::units::unit_of;
 use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
 use billing_api::dto::billing::BillingRunJson;
@@ -287,7 +287,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
         let row = of(month, currency);
         let value = row.map_or_else(|| "0".to_owned(), |row| row.billed().to_text());
         let count = row.map_or_else(|| "0".to_owned(), |row| row.documents().to_text());
-        let caption = format!("{}: {} {currency}, {} documents", month.caption, grouped(&value), grouped(&count));
+        let caption = format!("{}: {}, {}", month.caption, amount_text(&value, currency), count_text(&count, "document"));
         Bar { name: month.name.clone(), caption, value, href: documents(month, Some(currency)) }
     };
     html! {
@@ -310,7 +310,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
                             td { a href=(documents(month, None)) { (month.caption) } }
                             @for currency in &currencies {
                                 @let billed = of(month, currency).map(|row| row.billed().to_text());
-                                td.amount { (billed.map_or_else(none, |amount| exact(&amount, currency))) }
+                                td.amount { (billed.map_or_else(none, |amount| amount_alone(&amount, currency))) }
                             }
                         } } }
                     }
@@ -334,11 +334,6 @@ fn currencies(rows: JsonView<'_, Vec<DocumentSummaryJson>>) -> Vec<String> {
     currencies.into_iter().map(|(currency, _)| currency).collect()
 }
 
-/// Renders an amount in a column of its currency.
-fn exact(amount: &str, currency: &str) -> Markup {
-    html! { data class="number" value=(amount) title=(format!("{amount} {currency}")) { (grouped(amount)) } }
-}
-
 fn none() -> Markup {
     html! { "–" }
 }
@@ -357,7 +352,7 @@ fn receivables(answers: &HomeAnswers) -> Markup {
             td.amount { (counted.count) }
             @for currency in &currencies {
                 @let amount = amounts.iter().find(|(of, _)| of == currency);
-                td.amount { (amount.map_or_else(none, |(_, amount)| exact(amount, currency))) }
+                td.amount { (amount.map_or_else(none, |(_, amount)| amount_alone(amount, currency))) }
             }
         }
     };

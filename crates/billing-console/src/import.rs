@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{IMPORTS, column};
-use crate::parts::{actor, facts, grouped, href, instant, isolated, name, number, section, state};
+use crate::parts::{actor, count_text, facts, grouped, href, instant, isolated, name, number, section, state};
 use billing_api::dto::formats::FormatJson;
 use billing_api::dto::imports::{
     ImportColumnJson, ImportJson, ImportRejectJson, ImportResultJson, ImportedDocumentJson, UndoRejectJson,
@@ -138,7 +138,7 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
             div.buttons {
                 button.plain name="do" value="look" { "Update preview" }
                 @if at.recorded().is_amount() {
-                    " " button name="do" value="import" { "Import " (grouped(&recorded)) " events" }
+                    " " button name="do" value="import" { "Import " (count_text(&recorded, "event")) }
                 }
                 " " a href=(href(&[IMPORTS.part])) { "Cancel" }
             }
@@ -317,11 +317,11 @@ pub fn import_undo(at: JsonView<'_, ImportJson>, rejects: JsonView<'_, Vec<UndoR
         h1 { "Undo import " (name(at.name())) }
         @if at.left().is_amount() {
             p {
-                strong { (grouped(&left)) " events" } " of this import will be deleted. Events that are already deleted are skipped. Drafts are reduced. "
+                strong { (count_text(&left, "event")) } " of this import will be deleted. Events that are already deleted are skipped. Drafts are reduced. "
                 "Issued documents are corrected by credits or debits. Afterwards, the same file can be imported again."
             }
             form method="post" action=(href(&[IMPORTS.part, &at.import_ref().to_text(), "undo"])) {
-                button.grave { "Delete " (grouped(&left)) " events" } " "
+                button.grave { "Delete " (count_text(&left, "event")) } " "
                 a href=(href(&[IMPORTS.part, &at.import_ref().to_text()])) { "Cancel" }
             }
         } @else {

@@ -63,7 +63,7 @@ pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
 pub use pages::Pages;
-pub use parts::{href, query, with_instants};
+pub use parts::{amount_text, count_text, href, query, with_digits, with_instants};
 pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
 pub use reference::key_calls;
 pub use run::{billing_preview, billing_run};

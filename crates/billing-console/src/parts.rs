@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::frame::ROOT;
 use billing_api::dto::party::AddressJson;
 use billing_api::json_view::JsonView;
+use billing_domain::money::Currency;
 
 /// Returns the URL of a console page. Path segments are percent-encoded.
 pub fn href(parts: &[&str]) -> String {
@@ -114,6 +115,36 @@ pub(crate) fn number<T>(at: JsonView<'_, T>) -> Markup {
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
+/// Writes an amount with at least the digits of its currency. Prices can have more digits.
+pub fn with_digits(amount: &str, currency: &str) -> String {
+    let Ok(currency) = Currency::from_code(currency) else { return amount.to_owned() };
+    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
+    let digits = usize::try_from(currency.exponent()).unwrap_or_default();
+    if whole.is_empty() || amount.contains(['e', 'E']) || fraction.len() >= digits {
+        return amount.to_owned();
+    }
+    format!("{whole}.{fraction:0<digits$}")
+}
+
+/// Writes an amount with its currency, for sentences.
+pub fn amount_text(amount: &str, currency: &str) -> String {
+    format!("{} {currency}", grouped(&with_digits(amount, currency)))
+}
+
+/// Writes a number with the singular or the plural of a noun.
+pub fn count_text(count: &str, noun: &str) -> String {
+    if count == "1" { format!("1 {noun}") } else { format!("{} {noun}s", grouped(count)) }
+}
+
+/// Renders an amount in a column of its currency.
+pub(crate) fn amount_alone(amount: &str, currency: &str) -> Markup {
+    html! {
+        @if !amount.is_empty() {
+            data class="number" value=(amount) title=(format!("{amount} {currency}")) { (grouped(&with_digits(amount, currency))) }
+        }
+    }
+}
+
 /// Renders the text of an amount with its currency.
 pub(crate) fn amount_of(amount: &str, currency: &str) -> Markup {
     money(JsonView::<Value>::of(&Value::from(amount)), currency)
@@ -124,7 +155,7 @@ pub(crate) fn money<T>(amount: JsonView<'_, T>, currency: &str) -> Markup {
     let exact = amount.to_text();
     html! {
         @if amount.is_there() {
-            data class="number" value=(exact) title=(format!("{exact} {currency}")) { (grouped(&exact)) " " span.currency { (currency) } }
+            data class="number" value=(exact) title=(format!("{exact} {currency}")) { (grouped(&with_digits(&exact, currency))) " " span.currency { (currency) } }
         }
     }
 }
@@ -243,6 +274,28 @@ mod tests {
         ] {
             assert_eq!(grouped(exact), shown);
         }
+    }
+
+    #[test]
+    fn amounts_have_at_least_the_digits_of_their_currency() {
+        for (amount, currency, shown) in [
+            ("99", "EUR", "99.00 EUR"),
+            ("13.5", "EUR", "13.50 EUR"),
+            ("0.0005", "EUR", "0.0005 EUR"),
+            ("-1234.5", "EUR", "\u{2212}1,234.50 EUR"),
+            ("1200", "JPY", "1,200 JPY"),
+            ("1.5", "KWD", "1.500 KWD"),
+            ("7", "?", "7 ?"),
+        ] {
+            assert_eq!(amount_text(amount, currency), shown);
+        }
+        assert!(amount_of("99", "EUR").into_string().contains(">99.00 <span"));
+        assert!(amount_alone("", "EUR").into_string().is_empty());
+    }
+
+    #[test]
+    fn a_number_has_the_singular_or_the_plural() {
+        assert_eq!(["0", "1", "1200"].map(|count| count_text(count, "event")), ["0 events", "1 event", "1,200 events"]);
     }
 
     #[test]

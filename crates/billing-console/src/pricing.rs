@@ -11,7 +11,7 @@ use crate::effects::{AGAIN, CONFIRMED};
 use crate::figure::{ONE, billionths, digits};
 use crate::list::table;
 use crate::listings::CONTRACTS;
-use crate::parts::{changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
+use crate::parts::{amount_text, changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
 use billing_api::dto::prices::TierJson;
 use billing_api::dto::pricings::{LineItemJson, PricingJson, PricingRateJson, RatedItemJson};
 use billing_api::dto::wire::ExactNumber;
@@ -349,7 +349,7 @@ fn over_quantity(
     let currency = rates.items().next().and_then(|rate| amount_of(rate, item)).map(|rated| rated.currency().to_text());
     let drawn = if steps.is_empty() { points.clone() } else { stepped(&points) };
     let caption =
-        |point: &Point| format!("at {} → {} {}", grouped(&point.x), grouped(&point.y), currency.as_deref().unwrap_or_default());
+        |point: &Point| format!("at {} → {}", grouped(&point.x), amount_text(&point.y, currency.as_deref().unwrap_or_default()));
     html! {
         @if points.len() > 1 {
             figure {

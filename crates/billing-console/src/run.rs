@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, column};
-use crate::parts::{actor, facts, grouped, href, identifier, instant, isolated, number, section, state};
+use crate::parts::{actor, count_text, facts, grouped, href, identifier, instant, isolated, number, section, state};
 use billing_api::dto::billing::{BilledDocumentJson, BillingReportJson, BillingRunJson, FailedContractJson, RunDocumentJson};
 use billing_api::field;
 use billing_api::json_view::JsonView;
@@ -93,8 +93,8 @@ pub fn billing_preview(at: JsonView<'_, BillingReportJson>) -> Markup {
             p { a href=(href(&[BILLING_RUNS.part])) { "All billing runs" } }
         } @else {
             p {
-                "A run would issue " strong { (grouped(&issues)) " documents" } " now"
-                @if voided.elements().next().is_some() { " and void " (voids) " empty drafts" }
+                "A run would issue " strong { (count_text(&issues, "document")) } " now"
+                @if voided.elements().next().is_some() { " and void " (count_text(&voids, "empty draft")) }
                 ". Issued documents are final. Usage reported for them later is billed by a debit or a credit."
             }
             @if at.next().is_there() { p { "The preview reached its time limit. A run would issue more documents." } }

@@ -153,7 +153,7 @@ fn issued_row(effects: JsonView<'_, EffectsJson>, reference: &str) -> BulkRow {
     };
     let currency = change.currency().to_text();
     let due = change.outstanding().after();
-    let due = if due.is_there() { format!("Amount due {} {currency}", due.to_text()) } else { "Issued".to_owned() };
+    let due = if due.is_there() { amount_due(&due.to_text(), &currency) } else { "Issued".to_owned() };
     let effect = if others == 0 { due } else { format!("{due}. Changes {} more", counted(others)) };
     BulkRow {
         documents: vec![[change.kind().to_text(), change.document_number().to_text(), reference.to_owned()]],
@@ -236,7 +236,7 @@ async fn preview_applications(user: &SessionUser, references: &[String]) -> Resu
         rows.push(BulkRow {
             documents: vec![name_of(credit), name_of(document)],
             amount: allocation.amount.to_string(),
-            effect: format!("Amount due {} {}", allocation.left, document.currency().to_text()),
+            effect: amount_due(&allocation.left.to_string(), &document.currency().to_text()),
             problem,
             ..row_of(document)
         });
@@ -245,7 +245,7 @@ async fn preview_applications(user: &SessionUser, references: &[String]) -> Resu
     let description = if is_empty {
         "The selected documents and their customers have no credit that can settle an amount due.".to_owned()
     } else {
-        let amounts = if count == 1 { "1 amount".to_owned() } else { format!("{count} amounts") };
+        let amounts = crate::count_text(&count.to_string(), "amount");
         format!(
             "Applies {amounts} of credits to amounts due of the same customer, entity and currency. The oldest due date comes \
              first."
@@ -305,7 +305,7 @@ async fn apply(user: &SessionUser, submitted: &FormData) -> Result<PageAnswer, P
         rows.push(match answer {
             Ok(document) => {
                 let document = DocumentView::of(&document);
-                let effect = format!("Amount due {} {}", document.amount_due().to_text(), document.currency().to_text());
+                let effect = amount_due(&document.amount_due().to_text(), &document.currency().to_text());
                 BulkRow { amount: amount.to_owned(), effect, ..row_of(document) }
             }
             Err(problem) => refused_row(&quiet, target, &problem).await,
@@ -417,7 +417,12 @@ fn hidden(user: &SessionUser, action: &BulkAction, steps: impl Iterator<Item = (
 }
 
 fn counted(count: usize) -> String {
-    if count == 1 { "1 document".to_owned() } else { format!("{count} documents") }
+    crate::count_text(&count.to_string(), "document")
+}
+
+/// Writes the amount due of a document.
+fn amount_due(amount: &str, currency: &str) -> String {
+    format!("Amount due {}", crate::amount_text(amount, currency))
 }
 
 fn bulk_page(title: &'static str, description: String, rows: Vec<BulkRow>) -> BulkPage {

@@ -328,15 +328,7 @@ pub(super) fn amount_notice(place: &str, asked: &FormData) -> Option<String> {
     let (amount, currency) = (field(asked, "amount")?, field(asked, "currency")?);
     let is_amount = amount.len() <= 24 && amount.bytes().all(|digit| digit.is_ascii_digit() || digit == b'.');
     let is_currency = currency.len() == 3 && currency.bytes().all(|letter| letter.is_ascii_uppercase());
-    (is_amount && is_currency).then(|| message.replace("{}", &format!("{amount} {currency}")))
-}
-
-/// Writes an amount with as many decimals as another amount of the same currency.
-fn with_decimals(amount: &str, of: &str) -> String {
-    let decimals = |text: &str| text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let missing = decimals(of).saturating_sub(decimals(amount));
-    let point = if missing > 0 && !amount.contains('.') { "." } else { "" };
-    [amount, point, &"0".repeat(missing)].concat()
+    (is_amount && is_currency).then(|| message.replace("{}", &crate::amount_text(amount, currency)))
 }
 
 /// A form and the object it concerns.
@@ -552,8 +544,8 @@ impl<'a> FormPage<'a> {
         let [kind, what] = self.action.place;
         let amount = self.action.amount_message.and_then(|_| field(submitted, "amount"));
         let Some(amount) = amount else { return format!("done={kind}.{what}") };
-        let amount = with_decimals(amount, &answer.total().to_text());
-        let shown = crate::query(&[("amount", &amount), ("currency", &answer.currency().to_text())]);
+        let currency = answer.currency().to_text();
+        let shown = crate::query(&[("amount", &crate::with_digits(amount, &currency)), ("currency", &currency)]);
         format!("done={kind}.{what}&{shown}")
     }
 
@@ -712,7 +704,8 @@ impl<'a> FormPage<'a> {
         let open = few(&self.user.quietly(), &listings::DOCUMENTS, &narrowed).await?;
         let choice = |one: JsonView<'_, DocumentJson>| {
             let (number, due, currency) = (one.document_number(), one.amount_due(), one.currency());
-            (one.document_ref().to_text(), format!("{}, {} {} due", number.to_text(), due.to_text(), currency.to_text()))
+            let due = crate::amount_text(&due.to_text(), &currency.to_text());
+            (one.document_ref().to_text(), format!("{}, {due} due", number.to_text()))
         };
         Ok(Suggestions { field: "document_ref", choices: JsonView::<Vec<DocumentJson>>::of(&open).items().map(choice).collect() })
     }
@@ -788,13 +781,11 @@ mod tests {
             let asked = vec![("amount".to_owned(), amount.to_owned()), ("currency".to_owned(), currency.to_owned())];
             amount_notice("do.pay", &asked)
         };
-        assert_eq!(notice("120.00", "EUR").as_deref(), Some("Payment of 120.00 EUR recorded."));
+        assert_eq!(notice("1200", "EUR").as_deref(), Some("Payment of 1,200.00 EUR recorded."));
         for (amount, currency) in [("120 to <b>", "EUR"), ("120", "Euros"), ("", "EUR")] {
             assert_eq!(notice(amount, currency), None, "{amount} {currency}");
         }
         assert_eq!(amount_notice("do.issue", &vec![("amount".to_owned(), "1".to_owned())]), None);
-        let padded = [("120", "9.00"), ("120.5", "9.00"), ("120.505", "9.00"), ("120", "9")];
-        assert_eq!(padded.map(|(amount, of)| with_decimals(amount, of)), ["120.00", "120.50", "120.505", "120"]);
     }
 
     #[test]
