@@ -179,7 +179,7 @@ const journeys = {
     async 'a customer is made, and a wrong field keeps what was said'(context, of) {
         const page = await loggedIn(context);
         await open(page, 'Customers');
-        await page.click('main a:text-is("New")');
+        await page.click('main a:text-is("New customer")');
         await page.fill('[name=name]', 'Typed Ltd');
         await page.fill('[name=customer_ref]', `typed-${of.length}`);
         await page.fill('[name=tax]', 'nineteen');
@@ -348,7 +348,7 @@ const journeys = {
     async 'a format is tried, mended where it is wrong, and saved'(context, of) {
         const page = await loggedIn(context);
         await open(page, 'Usage formats');
-        await page.click('main a:text-is("New")');
+        await page.click('main a:text-is("New usage format")');
         await page.fill('[name=format_name]', `Tried ${of}`);
         await page.fill('[name="mapping/timestamp"]', 'event.at');
         await page.fill('[name="mapping/customer_ref"]', 'event.customer');
@@ -640,7 +640,7 @@ const tasks = {
         await api('POST', '/api/customers/', { customer_ref: customer, name: 'Signs Ltd' });
         user.start();
         await user.open('Contracts');
-        await user.link('New');
+        await user.link('New contract');
         await user.click(`.choice a[href*="customer_ref=${customer}&"]`);
         await user.check('pricing', 'api-plan');
         await user.press('Continue');

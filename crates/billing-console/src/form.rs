@@ -307,7 +307,7 @@ fn for_words(words: &[String]) -> Option<String> {
 }
 
 /// Returns the singular of a list name.
-fn one_of(name: &str) -> String {
+pub(crate) fn one_of(name: &str) -> String {
     match name.strip_suffix("ies") {
         Some(stem) => format!("{stem}y"),
         None => name.strip_suffix('s').unwrap_or(name).to_owned(),

@@ -295,7 +295,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
             div.figures { @for currency in currencies.iter().take(MAX_CHARTS) {
                 figure {
                     figcaption { strong { (currency) } span.muted { ", invoices and debits less credits, by month of issue" } }
-                    (month_bars(&answers.months.iter().map(|month| bar(month, currency)).collect::<Vec<_>>()))
+                    (month_bars(&answers.months.iter().map(|month| bar(month, currency)).collect::<Vec<_>>(), currencies.len() == 1))
                 }
             } }
             details {
@@ -392,7 +392,7 @@ pub fn usage_months(months: &UsageMonths) -> Markup {
                         @if !series.aggregation.adds_up() { span.muted { ", by day" } }
                         " " span.legend { span.now { "this month" } " " span.then { "month before" } }
                     }
-                    (day_lines(&compared.now, &compared.before))
+                    (day_lines(&compared.now, &compared.before, all.len() == 1))
                 }
             } }
             div.scrolls tabindex="0" role="region" aria-label="Usage this month" {

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use crate::audit::{changes, is_identifier, sentence};
 use crate::bulk::{Selection, selection};
 use crate::filters::{ListFilters, NamedPeriod, address, narrowing};
+use crate::form::one_of;
 use crate::input::InputKind;
 use crate::listings::ALL;
 use crate::parts::{actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, words};
@@ -134,16 +135,15 @@ impl Listing {
         let by = self.order?.trim_start_matches('-');
         let is_shown = view.columns.iter().any(|column| column.order == Some(by));
         let newest_first = format!("-{by}");
-        let other = if view.order == newest_first { by.to_owned() } else { newest_first };
-        (!is_shown).then_some(other)
+        (!is_shown).then(|| if view.order == newest_first { by.to_owned() } else { newest_first })
     }
 
     /// Returns the label of the button that creates an element.
-    fn making(&self) -> &'static str {
+    pub(crate) fn making(&self) -> String {
         match self.part {
-            "billing-runs" => "Run billing",
-            "imports" => "Import file",
-            _ => "New",
+            "billing-runs" => "Run billing".to_owned(),
+            "imports" => "Import file".to_owned(),
+            _ => format!("New {}", one_of(&self.title.to_lowercase())),
         }
     }
 
@@ -199,10 +199,10 @@ impl View {
         let columns = if wanted.is_empty() { listing.usual_columns() } else { wanted };
         let named = if has_fields(&columns, &listing.usual_columns()) { &[] } else { columns.as_slice() };
         let named = named.iter().map(|column| (Self::COLUMNS.to_owned(), column.field.to_owned()));
-        let order =
-            submitted.iter().find(|(name, value)| name == Self::ORDER && !value.is_empty()).map(|(_, order)| order.as_str());
+        let pairs: Vec<(&str, &str)> = submitted.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let order = pairs.iter().find(|(name, value)| *name == Self::ORDER && !value.is_empty()).map(|(_, order)| *order);
         Self {
-            order: order.or(listing.order).unwrap_or_default().to_owned(),
+            order: order.or(listing.order_of(&pairs)).unwrap_or_default().to_owned(),
             submitted: submitted.iter().filter(is_kept).cloned().chain(named).collect(),
             columns,
         }

@@ -38,6 +38,15 @@ pub(crate) const fn column(label: &'static str, field: &'static str, shown: Cell
     Column { label, field, shown, leads: None, order: None, is_extra: false }
 }
 
+impl Listing {
+    /// Returns the sort order of the list with filters, if it differs from the API's default. Overdue documents begin with the
+    /// oldest due date, because they are the most urgent ones.
+    pub fn order_of(&self, filters: &[(&str, &str)]) -> Option<&'static str> {
+        let is_overdue = self.part == DOCUMENTS.part && filters.contains(&("overdue", "true"));
+        if is_overdue { Some("due_date") } else { self.order }
+    }
+}
+
 /// All lists with a page of their own.
 pub const ALL: &[&Listing] = &[
     &CUSTOMERS,
@@ -467,3 +476,27 @@ pub const AUDIT: Listing = Listing {
     empty: "No audit events yet.",
     is_made_here: false,
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::View;
+
+    #[test]
+    fn overdue_documents_begin_with_the_oldest_due_date() {
+        let order = |listing: &Listing, filters: &[(&str, &str)]| {
+            let filters: Vec<_> = filters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            View::of(listing, &filters).order
+        };
+        assert_eq!(order(&DOCUMENTS, &[("overdue", "true")]), "due_date");
+        assert_eq!(order(&DOCUMENTS, &[("overdue", "true"), ("order", "amount")]), "amount");
+        assert_eq!(order(&DOCUMENTS, &[("overdue", "false")]), "-created");
+        assert_eq!(order(&CUSTOMERS, &[("overdue", "true")]), "-created");
+    }
+
+    #[test]
+    fn the_button_of_a_list_says_what_it_creates() {
+        let buttons = [&CUSTOMERS, &ENTITIES, &USAGE_PRODUCTS, &BILLING_RUNS].map(Listing::making);
+        assert_eq!(buttons, ["New customer", "New entity", "New usage product", "Run billing"]);
+    }
+}

@@ -30,7 +30,7 @@ pub(super) fn wanted<'s>(listing: &Listing, submitted: impl Iterator<Item = (&'s
     if !has(&pairs, "pageSize") {
         pairs.push(("pageSize", size));
     }
-    if let (Some(order), false) = (listing.order, has(&pairs, View::ORDER)) {
+    if let (Some(order), false) = (listing.order_of(&pairs), has(&pairs, View::ORDER)) {
         pairs.push((View::ORDER, order));
     }
     if !has(&pairs, "pageNumber") && !goes_on_by_cursor(listing) {
