@@ -14,6 +14,7 @@ use billing_api::operations::DryRun;
 use billing_application::UseCase;
 use serde_json::{Map, Value};
 
+use super::customer_tax;
 use super::form_data::{field, query};
 use super::form_fields::{self, InitialValues, ListEdits};
 use super::lists::{crumbs, few, some_of};
@@ -622,7 +623,7 @@ impl<'a> FormPage<'a> {
         }
         let is_small = items.len() <= MAX_VISIBLE && items.iter().all(|item| matches!(item, Item::Field(_)));
         let ShortItems { fields, more, hidden } = match &self.short {
-            Some(short) => short.arranged(items),
+            Some(short) => short.arranged(customer_tax::with_choice(items, source)),
             None => ShortItems { fields: items, more: Vec::new(), hidden: FormData::new() },
         };
         let shown = [fields.as_slice(), &more].concat();

@@ -8,6 +8,7 @@ mod contract_tasks;
 mod contract_wizard;
 mod csv;
 mod customer;
+mod customer_tax;
 mod explorer;
 mod form_data;
 mod form_fields;

@@ -1,10 +1,11 @@
 //! Short forms: the fields of a request body that a task needs, with labels and defaults. The form with all fields remains as
 //! "Advanced".
 
-use crate::{Item, JsonView, was};
+use crate::{Item, JsonView, country_choice, was};
 use billing_api::console::FormData;
 use billing_api::dto::pricings::PricingJson;
 
+use super::customer_tax::{self, TAX_CHOICE};
 use super::form_data::field;
 
 /// Maximum number of fields of a form that are visible at once.
@@ -70,7 +71,10 @@ impl ShortForm {
         let mut chosen = |wanted: &[ShortField]| -> Vec<Item> {
             wanted.iter().filter_map(|field| Some(field.applied_to(removed(&mut items, &field.name)?))).collect()
         };
-        let (fields, more) = (chosen(&self.fields), chosen(&self.more));
+        let (mut fields, more) = (chosen(&self.fields), chosen(&self.more));
+        if self.fields.iter().any(|field| field.name == TAX_CHOICE) {
+            customer_tax::adapt(&mut fields);
+        }
         let mut hidden = FormData::new();
         add_values(&items, &mut hidden);
         // Without a value, a field of its own is not sent, and the edit leaves it unchanged.
@@ -81,6 +85,7 @@ impl ShortForm {
 
     /// Returns the fields with the values without an input. A new object has only the filled fields; an edit can clear a field.
     pub(super) fn completed(&self, submitted: &FormData, is_edit: bool) -> FormData {
+        let submitted = &customer_tax::applied(submitted, is_edit);
         let is_filled = |name: &str| field(submitted, name).is_some();
         let filled = submitted.iter().filter(|(name, _)| is_edit || is_filled(name)).cloned();
         let fixed = self.fixed.iter().filter(|(_, _, with)| with.is_empty() || is_filled(with));
@@ -106,6 +111,9 @@ impl ShortField {
                 field.required |= self.is_required;
                 (field.switches, field.waits) = (false, false);
                 field.of_words.clear();
+                if field.name.ends_with("country_code") {
+                    field.kind = country_choice(&field.value);
+                }
                 if !self.meaning.is_empty() {
                     field.meaning = self.meaning.to_owned();
                 }
@@ -178,9 +186,13 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("billing_address/line1", "Street and number", "", false),
             ("billing_address/zip_code", "Postal code", "", false),
             ("billing_address/city", "City", "", false),
-            ("billing_address/country_code", "Country code", "Two letters, such as DE.", false),
+            ("billing_address/country_code", "Country", "", false),
             ("vat_id", "VAT ID", "", false),
-            ("tax", "Tax in percent", "Such as 19. A tax of 0 needs a category in the form with all fields.", false),
+            (TAX_CHOICE, "Tax", "With “Domestic, standard”, the tax of the entity applies.", false),
+            ("tax", "Tax in percent", "For “Other”, such as 19. Default: the tax of the entity.", false),
+            ("tax_category", "Tax category", "For “Other”, if the tax is 0.", false),
+            ("exemption_code", "Exemption code", "For “Other”, such as VATEX-EU-O.", false),
+            ("exemption_reason", "Exemption reason", "For “Other”, in words.", false),
             ("net_terms", "Net terms", "Days until payment is due, or DUE_UPON_RECEIPT.", false),
             ("entity_ref", "Billed by", "Entity that issues the documents. Default: the default entity.", false),
         ],
@@ -206,7 +218,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("address/line1", "Street and number", "", false),
             ("address/zip_code", "Postal code", "", false),
             ("address/city", "City", "", false),
-            ("address/country_code", "Country code", "Two letters, such as DE.", false),
+            ("address/country_code", "Country", "", false),
             ("vat_id", "VAT ID", "Documents need a VAT ID or a tax number.", false),
             ("tax_id", "Tax number", "", false),
             ("timezone", "Time zone", "For service periods and issue dates, such as Europe/Berlin. Default: UTC.", false),
@@ -424,10 +436,13 @@ mod tests {
             let operation = format!("create_{}", form.part.trim_end_matches('s').replace('-', "_"));
             let operation = billing_api::operations::named(&operation.replace("entitie", "entity")).expect("an operation");
             let short = catalog_form(form.part).expect(form.part);
-            let arranged = short.arranged(items(shapes(operation), "", InitialValues::Nothing, &[]));
+            let source = InitialValues::Nothing;
+            let all = customer_tax::with_choice(items(shapes(operation), "", source, &[]), source);
+            let arranged = short.arranged(all);
             assert_eq!(names(&arranged.fields), form.fields.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation:?}");
             assert_eq!(names(&arranged.more), form.more.iter().map(|(name, ..)| *name).collect::<Vec<_>>(), "{operation:?}");
-            assert!(arranged.fields.len() <= MAX_VISIBLE, "{operation:?}");
+            let of_choice = |item: &&Item| matches!(item, Item::Field(field) if !field.of_words.is_empty());
+            assert!(arranged.fields.len() - arranged.fields.iter().filter(of_choice).count() <= MAX_VISIBLE, "{operation:?}");
             let is_of = |(field, ..): &FieldRow, name: &str| field.split('/').next() == Some(name);
             let listed = |name: &str| form.fields.iter().chain(form.more).any(|row| is_of(row, name));
             assert_eq!(shapes(operation).iter().all(|shape| listed(&shape.name)), !form.has_advanced, "{operation:?}");
