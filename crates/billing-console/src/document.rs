@@ -4,6 +4,7 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 
 use crate::calculations::steps;
+use crate::document_credit::credits;
 use crate::parts::{
     address, amount_alone, amount_text, changes, day, facts, href, instant, link, money, name, number, section, state, words,
 };
@@ -35,6 +36,8 @@ pub struct DocumentAnswers {
     pub usage: String,
     /// Whether the visitor may run actions on the document.
     pub may_change: bool,
+    /// Whether the visitor may create charges, and with them credits.
+    pub may_charge: bool,
 }
 
 /// Renders the page of a document.
@@ -44,6 +47,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     html! {
         h1 { (title(at.kind(), at.document_number())) " " (state(at.state())) @if at.overdue().is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
         @if answers.may_change { (actions(answers)) }
+        @if answers.may_charge { div.actions { (credits(at)) } }
         (sheet(at))
         (family(at))
         (settlement(at, answers.payments.view(), answers.may_change))
@@ -327,13 +331,18 @@ fn doing(what: &str, reference: JsonView<'_, AssignedRef>) -> String {
     href(&["do", what, &reference.to_text()])
 }
 
+/// Returns whether a document is issued and in force.
+pub(crate) fn is_issued(at: JsonView<'_, DocumentJson>) -> bool {
+    ["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"].iter().any(|state| at.state().is(state))
+}
+
 /// Renders the actions that the document's state permits. Each action shows a preview first.
 fn actions(answers: &DocumentAnswers) -> Markup {
     let (at, payments) = (answers.document.view(), answers.payments.view());
     let reference = at.document_ref();
     let is_in = |states: &[&str]| states.iter().any(|state| at.state().is(state));
     let is_draft = is_in(&["DRAFT"]);
-    let is_issued = is_in(&["ISSUED", "PARTIALLY_PAID", "PAID", "SETTLED", "UNCOLLECTIBLE"]);
+    let is_issued = is_issued(at);
     let (is_owed, is_left) = (is_issued && at.amount_due().is_amount(), is_issued && at.unapplied_amount().is_amount());
     // Payments and applications must be reversed before the document can be voided.
     let is_settled = payments.items().any(|payment| payment.kind().is("PAYMENT") && !payment.reversed_at().is_there())

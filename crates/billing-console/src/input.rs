@@ -21,6 +21,13 @@ pub enum InputKind {
     Flag,
 }
 
+impl InputKind {
+    /// Creates the choice among values with their names.
+    pub fn named(choices: &[(&str, &str)]) -> Self {
+        Self::Named(choices.iter().map(|(value, name)| ((*value).to_owned(), (*name).to_owned())).collect())
+    }
+}
+
 /// Fields that refer to objects, and the parts of the console with these objects.
 const REFERENCES: &[(&str, &str)] = &[
     ("customer_ref", "customers"),

@@ -17,6 +17,7 @@ mod contract_tasks;
 mod countries;
 mod customer;
 mod document;
+mod document_credit;
 mod effects;
 mod event;
 mod figure;

@@ -38,7 +38,7 @@ pub(super) fn with_choice(mut items: Vec<Item>, source: InitialValues<'_>) -> Ve
         name: TAX_CHOICE.to_owned(),
         label: String::new(),
         meaning: String::new(),
-        kind: named(&CHOICES),
+        kind: InputKind::named(&CHOICES),
         required: false,
         value,
         wrong: Vec::new(),
@@ -59,7 +59,7 @@ pub(super) fn adapt(items: &mut [Item]) {
             _ => {}
         }
         if field.name == "tax_category" {
-            field.kind = named(&CATEGORIES);
+            field.kind = InputKind::named(&CATEGORIES);
         }
     }
 }
@@ -92,10 +92,6 @@ fn choice_of(items: &[Item]) -> &'static str {
     } else {
         OTHER
     }
-}
-
-fn named(choices: &[(&str, &str)]) -> InputKind {
-    InputKind::Named(choices.iter().map(|(value, name)| ((*value).to_owned(), (*name).to_owned())).collect())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use billing_api::operations::DryRun;
 use billing_application::UseCase;
 use serde_json::{Map, Value};
 
+use super::charge_form::charge_form;
 use super::customer_tax;
 use super::form_data::{field, query};
 use super::form_fields::{self, InitialValues, ListEdits};
@@ -365,6 +366,7 @@ impl<'a> FormPage<'a> {
             ["new", "pricings"] => field(&asked, MODEL).and_then(short_forms::new_pricing),
             ["edit", "pricings"] => Some(short_forms::edited_prices(present.view().read_as())),
             ["new" | "edit", part] => short_forms::catalog_form(part),
+            ["do", "charge"] => Some(charge_form(&asked, &user.zone.service_date(user.now()).to_string())),
             _ => None,
         };
         Ok(Self { user, action, reference, present, short })

@@ -3,6 +3,7 @@
 
 mod api_client;
 mod bulk;
+mod charge_form;
 mod clock;
 mod contract_tasks;
 mod contract_wizard;

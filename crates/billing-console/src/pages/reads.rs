@@ -78,7 +78,8 @@ pub(super) async fn document(user: &SessionUser, reference: &str) -> Result<Page
     let xml = href(&["documents", &document_ref, "xml"]);
     let usage = ReportDocumentUsage::SPEC.url(&document_ref);
     let notifications = webhooks::of_subject(user, "document", &document_ref).await?;
-    let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change });
+    let may_charge = forms::may(user, "do", "charge");
+    let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change, may_charge });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 

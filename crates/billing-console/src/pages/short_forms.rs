@@ -1,10 +1,11 @@
 //! Short forms: the fields of a request body that a task needs, with labels and defaults. The form with all fields remains as
 //! "Advanced".
 
-use crate::{Item, JsonView, country_choice, was};
+use crate::{InputKind, Item, JsonView, country_choice, was};
 use billing_api::console::FormData;
 use billing_api::dto::pricings::PricingJson;
 
+use super::charge_form;
 use super::customer_tax::{self, TAX_CHOICE};
 use super::form_data::field;
 
@@ -34,7 +35,8 @@ pub(super) struct ShortForm {
     fields: Vec<ShortField>,
     more: Vec<ShortField>,
     fixed: Vec<FixedRow>,
-    defaults: Vec<(&'static str, &'static str)>,
+    /// Values of a new form.
+    pub(super) defaults: FormData,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +65,7 @@ impl ShortForm {
 
     /// Returns the values of a new form.
     pub(super) fn defaults(&self) -> FormData {
-        self.defaults.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        self.defaults.clone()
     }
 
     /// Arranges the items of the form with all fields.
@@ -113,6 +115,8 @@ impl ShortField {
                 field.of_words.clear();
                 if field.name.ends_with("country_code") {
                     field.kind = country_choice(&field.value);
+                } else if field.name == "bill_with" {
+                    field.kind = InputKind::named(charge_form::INVOICES);
                 }
                 if !self.meaning.is_empty() {
                     field.meaning = self.meaning.to_owned();
@@ -362,7 +366,7 @@ pub(super) fn new_pricing(model: &str) -> Option<ShortForm> {
     let (kind, id, name) = if is_fixed { ("FIXED", "fee", "Fee") } else { ("USAGE", "usage", "Usage") };
     let mut short = ShortForm::of(PRICING_FIELDS, &[], &[("line_items/0/line_item_id", id, ""), ("line_items/0/kind", kind, "")]);
     short.fixed.push(("line_items/0/price/model", form.model, ""));
-    short.defaults.push(("line_items/0/name", name));
+    short.defaults.push(("line_items/0/name".to_owned(), name.to_owned()));
     if is_fixed {
         short.fields.extend(below_item(form.fields));
         short.fields.extend(below_item(&[("recurrence", "Charged", "Default: in each period.", false)]));
@@ -377,12 +381,12 @@ pub(super) fn new_pricing(model: &str) -> Option<ShortForm> {
             ("line_items/1/price/model", "FLAT", FEE),
         ]);
         // Marks the line item of the fee as present.
-        short.defaults.push(("line_items/1/", ""));
+        short.defaults.push(("line_items/1/".to_owned(), String::new()));
         short.more.extend(below_item(USAGE_MORE));
     }
     if form.fields.iter().any(|(name, ..)| *name == "price/tiers") {
         // A form begins with two tiers.
-        short.defaults.extend([("line_items/0/price/tiers/0/", ""), ("line_items/0/price/tiers/1/", "")]);
+        short.defaults.extend([0, 1].map(|tier| (format!("line_items/0/price/tiers/{tier}/"), String::new())));
     }
     short.more.extend(PRICING_MORE.iter().map(|row| ShortField::of("", row)));
     (short.title, short.tells, short.example) = (form.title, form.tells, form.example);
