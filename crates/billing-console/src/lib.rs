@@ -69,7 +69,7 @@ pub use pages::Pages;
 pub use parts::{amount_text, count_text, href, query, with_digits, with_instants};
 pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
 pub use reference::key_calls;
-pub use run::{billing_preview, billing_run};
+pub use run::{MonthBefore, billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::{TextKind, thing};

@@ -1,14 +1,20 @@
 //! Billing run pages: results and preview.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, column};
-use crate::parts::{actor, count_text, facts, grouped, href, identifier, instant, isolated, number, section, state};
+use crate::parts::{
+    actor, amount_alone, count_text, facts, grouped, href, identifier, instant, isolated, number, section, state,
+};
 use billing_api::dto::billing::{BilledDocumentJson, BillingReportJson, BillingRunJson, FailedContractJson, RunDocumentJson};
+use billing_api::dto::document_summary::DocumentSummaryJson;
 use billing_api::field;
-use billing_api::json_view::JsonView;
+use billing_api::json_view::{JsonAnswer, JsonView};
 
 const FAILURES: &[Column] = &[
     column("Customer", field!(FailedContractJson, customer_name), CellFormat::Name)
@@ -81,8 +87,53 @@ fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) 
     }
 }
 
+/// The documents issued in the month before a run, to compare the run with.
+#[derive(Clone, Debug, Default)]
+pub struct MonthBefore {
+    /// Name with the year.
+    pub name: String,
+    /// Issued documents by currency; null if the visitor may not read them.
+    pub billed: JsonAnswer<Vec<DocumentSummaryJson>>,
+}
+
+/// Returns the sums of the documents that a run would issue by currency. A credit reduces the sum.
+fn totals(issued: JsonView<'_, Vec<BilledDocumentJson>>) -> BTreeMap<String, Decimal> {
+    let mut sums: BTreeMap<String, Decimal> = BTreeMap::new();
+    for document in issued.items() {
+        let Ok(total) = Decimal::from_str_exact(&document.total().to_text()) else { continue };
+        let total = if document.kind().is("CREDIT") { -total } else { total };
+        let sum = sums.entry(document.currency().to_text()).or_default();
+        *sum = sum.checked_add(total).unwrap_or(*sum);
+    }
+    sums
+}
+
+/// Renders the sums of a run beside the amounts of the month before.
+fn compared(issued: JsonView<'_, Vec<BilledDocumentJson>>, before: &MonthBefore) -> Markup {
+    let of_month = before.billed.view();
+    let billed = |currency: &str| of_month.items().find(|month| month.currency().is(currency)).map(|month| month.billed());
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Total" {
+            table.narrow {
+                thead { tr {
+                    th scope="col" { "Invoices and debits less credits" }
+                    th.amount scope="col" { "This run" }
+                    @if of_month.is_there() { th.amount scope="col" { "Billed in " (before.name) } }
+                } }
+                tbody { @for (currency, total) in totals(issued) { tr {
+                    th scope="row" { (currency) }
+                    td.amount { (amount_alone(&total.to_string(), &currency)) }
+                    @if of_month.is_there() {
+                        td.amount { @match billed(&currency) { Some(amount) => (amount_alone(&amount.to_text(), &currency)), None => "–" } }
+                    }
+                } } }
+            }
+        }
+    }
+}
+
 /// Renders the preview of a run, with the button that starts it.
-pub fn billing_preview(at: JsonView<'_, BillingReportJson>) -> Markup {
+pub fn billing_preview(at: JsonView<'_, BillingReportJson>, before: &MonthBefore) -> Markup {
     let (issued, voided, failed) = (at.issued().any(), at.voided().any(), at.failed().any());
     let [issues, voids, failures] = [issued, voided, failed].map(|list| list.elements().count().to_string());
     let nothing = [issued, voided, failed].iter().all(|list| list.elements().next().is_none());
@@ -98,6 +149,7 @@ pub fn billing_preview(at: JsonView<'_, BillingReportJson>) -> Markup {
                 ". Issued documents are final. Usage reported for them later is billed by a debit or a credit."
             }
             @if at.next().is_there() { p { "The preview reached its time limit. A run would issue more documents." } }
+            @if issued.elements().next().is_some() { (compared(at.issued(), before)) }
             form method="post" action=(href(&["new", BILLING_RUNS.part])) {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
@@ -132,10 +184,24 @@ mod tests {
     #[test]
     fn a_preview_has_a_button_only_where_something_is_due() {
         let report = json!({"issued": [], "voided": [], "failed": [], "next": null});
-        assert!(!billing_preview(JsonView::of(&report)).into_string().contains("<button"));
+        assert!(!billing_preview(JsonView::of(&report), &MonthBefore::default()).into_string().contains("<button"));
         let report = json!({"issued": [{"document_ref": null, "document_number": null, "kind": "INVOICE", "total": 1, "currency": "EUR"}],
             "voided": [], "failed": [], "next": "x"});
-        let shown = billing_preview(JsonView::of(&report)).into_string();
+        let shown = billing_preview(JsonView::of(&report), &MonthBefore::default()).into_string();
         assert!(shown.contains("<button>Run billing</button>") && shown.contains("time limit"), "{shown}");
+    }
+
+    #[test]
+    fn a_preview_has_a_total_by_currency_beside_the_month_before() {
+        let document = |kind: &str, total: Value, currency: &str| json!({"kind": kind, "total": total, "currency": currency});
+        let report = json!({"issued": [document("INVOICE", json!(1200), "EUR"), document("CREDIT", json!(0.5), "EUR"),
+            document("DEBIT", json!(7), "JPY")], "voided": [], "failed": [], "next": null});
+        let billed = json!([{"currency": "EUR", "billed": 900}, {"currency": "USD", "billed": 4}]);
+        let before = MonthBefore { name: "October 2026".to_owned(), billed: billed.into() };
+        let shown = billing_preview(JsonView::of(&report), &before).into_string();
+        for part in ["Billed in October 2026", ">1,199.50<", ">900.00<", ">7<", "3 documents"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert!(!shown.contains("USD"), "{shown}");
     }
 }

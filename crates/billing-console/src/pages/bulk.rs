@@ -118,10 +118,13 @@ async fn preview_issue(user: &SessionUser, references: &[String]) -> Result<Page
     let quiet = user.quietly();
     let mut rows = Vec::new();
     let mut possible = Vec::new();
+    let mut unfinished = 0;
+    let today = user.zone.service_date(user.now()).to_string();
     // The list shows the newest documents first. The oldest one is issued first.
     for reference in references.iter().rev() {
         match quiet.rehearse(ISSUE.operation, reference, None).await {
             Ok(effects) => {
+                unfinished += usize::from(is_period_open(effects.view(), reference, &today));
                 rows.push(issued_row(effects.view(), reference));
                 possible.push((Selection::FIELD.to_owned(), reference.clone()));
             }
@@ -136,12 +139,30 @@ async fn preview_issue(user: &SessionUser, references: &[String]) -> Result<Page
             "Issues {}. Issued documents are final. Each preview ignores the others. A credit is applied to the first document \
              issued.",
             counted(count)
-        )
+        ) + &open_periods(unfinished)
     };
     let hidden = hidden(user, &ISSUE, possible.into_iter().rev());
     let page =
         BulkPage { button: (count > 0).then_some("Issue documents"), hidden, ..bulk_page("Issue documents", description, rows) };
     Ok(html(shown(user, &page, crate::bulk_preview(&page))))
+}
+
+/// Returns whether a document bills usage of a period that is not over.
+fn is_period_open(effects: JsonView<'_, EffectsJson>, reference: &str, today: &str) -> bool {
+    let document = effects.issued().items().find(|document| document.document_ref().is(reference));
+    let lines =
+        document.into_iter().flat_map(|document| document.products().items()).flat_map(|product| product.line_items().items());
+    lines.into_iter().any(|line| line.usage_product_ref().is_there() && line.service_period_end().to_text().as_str() >= today)
+}
+
+/// Returns the warning about documents that bill usage of a period that is not over.
+fn open_periods(count: usize) -> String {
+    let periods = match count {
+        0 => return String::new(),
+        1 => "The period of 1 document is not over.".to_owned(),
+        _ => format!("The periods of {} are not over.", counted(count)),
+    };
+    format!(" Warning: {periods} Later usage of these periods is billed by debits.")
 }
 
 /// Returns the row of a document that a dry run issued.
@@ -508,6 +529,16 @@ mod tests {
             let problem = selected(&submitted(count)).expect_err("a wrong number");
             assert!(problem.errors()[0].detail.contains("select"), "{}", problem.errors()[0].detail);
         }
+    }
+
+    #[test]
+    fn a_period_is_open_up_to_its_last_day() {
+        let line = json!({"usage_product_ref": "calls", "service_period_end": "2026-01-31"});
+        let effects = json!({"issued": [{"document_ref": "d", "products": [{"line_items": [line]}]}]});
+        let is_open = |reference: &str, today: &str| is_period_open(JsonView::of(&effects), reference, today);
+        assert!(is_open("d", "2026-01-31") && !is_open("d", "2026-02-01") && !is_open("other", "2026-01-31"));
+        assert_eq!(open_periods(0), "");
+        assert!(open_periods(1).contains("The period of 1 document is not over.") && open_periods(2).contains("2 documents"));
     }
 
     #[test]
