@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::audit::is_identifier;
-use crate::parts::{author, author_in, day, href, identifier, instant, isolated, link, number, words};
+use crate::parts::{author, author_in, day, href, identifier, instant, isolated, link, money, number, words};
 use billing_api::json_view::JsonView;
 
 /// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
@@ -134,6 +134,11 @@ pub(crate) fn content(name: &str, value: JsonView<'_>) -> Markup {
     if VERBATIM.contains(&name) { verbatim(value) } else { fields(value) }
 }
 
+/// Returns whether a field is an amount in the currency of its object.
+fn is_amount_name(name: &str) -> bool {
+    name == "amount" || name.ends_with("_amount") || name.ends_with("_price")
+}
+
 fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup {
     if VERBATIM.contains(&name) {
         return verbatim(value);
@@ -147,6 +152,10 @@ fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup 
             (true, false) => reference.clone(),
         };
         return link(Some(href(&[part, &reference])), &shown);
+    }
+    let currency = answer.named("currency");
+    if is_amount_name(name) && value.json().is_number() && currency.is_there() {
+        return money(value, &currency.to_text());
     }
     match TextKind::of_field(name) {
         TextKind::Author => isolated(&author_in(answer, name)),
@@ -245,6 +254,16 @@ mod tests {
         for part in ["2026-01-01 00:00:00 UTC", "<time datetime=\"2026-01-02\">", "data-copy=", "The scheduler"] {
             assert!(page.contains(part), "{part}: {page}");
         }
+    }
+
+    #[test]
+    fn amounts_of_an_object_with_a_currency_show_it() {
+        let charge = json!({"currency": "EUR", "unit_price": 13.5, "billed_amount": 1200, "quantity": 3});
+        let page = fields(JsonView::of(&charge)).into_string();
+        for part in [">13.50 <span", ">1,200.00 <span", ">3<"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        assert!(fields(JsonView::of(&json!({"unit_price": 13.5}))).into_string().contains(">13.5<"));
     }
 
     #[test]

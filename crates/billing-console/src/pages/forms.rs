@@ -417,6 +417,7 @@ impl<'a> FormPage<'a> {
         let title = self.short.as_ref().map_or("", |short| short.title);
         match (self.action.place[0], self.name()) {
             ("edit", Some(name)) => format!("{} {name}", self.action.title),
+            ("do", _) if !title.is_empty() => title.to_owned(),
             _ if !title.is_empty() => format!("{}: {}{}", self.action.title, title[..1].to_lowercase(), &title[1..]),
             _ => self.action.title.to_owned(),
         }
