@@ -33,6 +33,8 @@ use billing_api::problem::Problem;
 const MAX_SELECTED: usize = 100;
 /// Number of documents of a customer that credits can settle, and number of its credits that are considered.
 const PER_CUSTOMER: &str = "50";
+/// The warning before the issue of a document that bills usage of a period that is not over.
+pub(super) const OPEN_PERIOD: &str = "Warning: the period of the document is not over. The document becomes final, and later usage of the period is billed by debits.";
 /// Form field with an amount to apply: the references of its source and its target, and the amount.
 const APPLIED: &str = "applied";
 
@@ -148,7 +150,7 @@ async fn preview_issue(user: &SessionUser, references: &[String]) -> Result<Page
 }
 
 /// Returns whether a document bills usage of a period that is not over.
-fn is_period_open(effects: JsonView<'_, EffectsJson>, reference: &str, today: &str) -> bool {
+pub(super) fn is_period_open(effects: JsonView<'_, EffectsJson>, reference: &str, today: &str) -> bool {
     let document = effects.issued().items().find(|document| document.document_ref().is(reference));
     let lines =
         document.into_iter().flat_map(|document| document.products().items()).flat_map(|product| product.line_items().items());

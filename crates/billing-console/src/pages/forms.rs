@@ -14,6 +14,7 @@ use billing_api::operations::DryRun;
 use billing_application::UseCase;
 use serde_json::{Map, Value};
 
+use super::bulk::{OPEN_PERIOD, is_period_open};
 use super::charge_form::charge_form;
 use super::customer_tax;
 use super::form_data::{field, query};
@@ -662,9 +663,11 @@ impl<'a> FormPage<'a> {
     }
 
     fn preview(&self, effects: JsonAnswer<EffectsJson>, submitted: &FormData) -> String {
+        let (reference, today) = (self.reference.unwrap_or_default(), self.user.zone.service_date(self.user.now()));
+        let is_open = self.action.place == ["do", "issue"] && is_period_open(effects.view(), reference, &today.to_string());
         let preview = Preview {
             title: self.title(),
-            tells: self.tells(),
+            tells: if is_open { OPEN_PERIOD } else { self.tells() },
             effects,
             action: self.address(),
             button: self.action.button,
