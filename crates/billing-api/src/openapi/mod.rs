@@ -13,6 +13,7 @@ use billing_domain::access::Scope;
 use billing_domain::idempotency::MAX_KEY_CHARS;
 use billing_domain::report::NumbersAs;
 use serde_json::Value;
+use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{
     HttpMethod as DescribedMethod, Operation as Described, OperationBuilder, ParameterBuilder, ParameterIn, ParameterStyle, Paths,
@@ -39,6 +40,8 @@ const BEARER: &str = "bearer";
 const BASIC: &str = "basic";
 const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
+/// The extension of a JSON response that lists the other media types that a request can ask for.
+pub const MEDIA_TYPES: &str = "x-media-types";
 /// Preference for decimals as strings.
 pub const AS_STRINGS: &str = "numbers=string";
 const PREFERENCE_APPLIED: &str = "Preference-Applied";
@@ -245,10 +248,13 @@ fn responses(operation: &OperationSpec, schemas: &mut Schemas, shared: &mut Refu
     let mut success = ResponseBuilder::new().description(answers.means);
     if let Some(schema) = answers.schema {
         success = success.content(JSON, content(schema(schemas), examples::answer(operation)));
-    }
-    for text in answers.or {
-        let example = if answers.schema.is_none() { examples::answer(operation) } else { None };
-        success = success.content(*text, content(of_media_type(text), example));
+        // As content, they would make text a type of the response in generated clients, which ask for JSON.
+        success =
+            success.extensions((!answers.or.is_empty()).then(|| ExtensionsBuilder::new().add(MEDIA_TYPES, answers.or).build()));
+    } else {
+        for text in answers.or {
+            success = success.content(*text, content(of_media_type(text), examples::answer(operation)));
+        }
     }
     let status = if answers.schema.is_none() && answers.or.is_empty() { "204" } else { "200" };
     let mut success = success.build();

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::markup::{example, is_structured, kind, list, members, plain, prose, referenced, text};
-use billing_api::openapi::{CODES, resolved};
+use billing_api::openapi::{CODES, MEDIA_TYPES, resolved};
 use billing_api::operation::Flag;
 use billing_api::operations;
 
@@ -171,7 +171,8 @@ impl<'d> DescribedOperation<'d> {
                                     }
                                     " (" code { (media) } ")"
                                 }
-                            } }
+                            }
+                            @for media in list(&shared[MEDIA_TYPES]) { div { "text (" code { (plain(media)) } ")" } } }
                         }
                     }
                 }
