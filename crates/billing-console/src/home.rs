@@ -291,7 +291,7 @@ fn billed(answers: &HomeAnswers) -> Markup {
         Bar { name: month.name.clone(), caption, value, href: documents(month, Some(currency)) }
     };
     html! {
-        @if currencies.is_empty() { p.muted { "No documents were issued in the last 12 months." } } @else {
+        @if currencies.is_empty() { p.muted { "No documents were issued in the last 13 months." } } @else {
             div.figures { @for currency in currencies.iter().take(MAX_CHARTS) {
                 figure {
                     figcaption { strong { (currency) } span.muted { ", invoices and debits less credits, by month of issue" } }

@@ -30,7 +30,7 @@ const FEW_REFUSED: usize = 5;
 /// Number of webhook endpoints that are checked. An organization has at most 16.
 const MAX_ENDPOINTS: &str = "16";
 /// Number of months in the chart of billed amounts.
-const BILLED_MONTHS: i64 = 12;
+const BILLED_MONTHS: i64 = 13;
 /// Time after which a ledger verification should be repeated: 30 days.
 const VERIFIED_FOR_SECONDS: i64 = 30 * 24 * 60 * 60;
 /// Age groups of overdue documents, in days after the due date.
@@ -215,12 +215,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chart_of_billed_amounts_has_twelve_whole_months_up_to_this_one() {
+    fn the_chart_of_billed_amounts_has_thirteen_whole_months_up_to_this_one() {
         let months = chart_months(billing_domain::calendar::parse_date("2026-03-31").expect("a day"));
         let days: Vec<(&str, &str)> = months.iter().map(|month| (month.first_day.as_str(), month.last_day.as_str())).collect();
-        assert_eq!((days.len(), days[0]), (12, ("2025-04-01", "2025-04-30")));
-        assert_eq!(days[10..], [("2026-02-01", "2026-02-28"), ("2026-03-01", "2026-03-31")]);
-        assert_eq!((months[0].name.as_str(), months[11].caption.as_str()), ("Apr", "March 2026"));
+        assert_eq!((days.len(), days[0]), (13, ("2025-03-01", "2025-03-31")));
+        assert_eq!(days[11..], [("2026-02-01", "2026-02-28"), ("2026-03-01", "2026-03-31")]);
+        assert_eq!((months[0].name.as_str(), months[12].caption.as_str()), ("Mar", "March 2026"));
     }
 
     #[test]
