@@ -302,7 +302,7 @@ pub(crate) fn load_documents_of_all(
             let of_book = found.iter().filter(|document| unknown.contains(&document.head.document_ref)).cloned();
             let of_book: Vec<BookDocument> = of_book.collect();
             if of_book.len() < unknown.len() {
-                return Err(corrupt("a contract", &book.contract.contract_ref, "document not found"));
+                return Err(corrupt("a contract", &book.contract.contract_ref, "names a document that was not found"));
             }
             if !of_book.is_empty() {
                 book.add_documents(of_book);

@@ -46,6 +46,14 @@ pub struct AdvanceRequest<'r> {
     pub number: Option<&'r dyn Fn() -> UseCaseResult<()>>,
 }
 
+impl AdvanceRequest<'static> {
+    /// Returns the parameters of an advance that does what falls due, up to its end, without a wait for the positions of
+    /// notifications.
+    pub const fn whole(to: Timestamp) -> Self {
+        Self { to, run: true, may_go_on: &|| true, number: None }
+    }
+}
+
 /// What happened in an advance, for one organization.
 #[derive(Debug)]
 pub struct ClockAdvance {

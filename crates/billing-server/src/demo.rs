@@ -94,7 +94,7 @@ fn bill_a_month(url: &DatabaseUrl) -> CommandResult<()> {
 
 /// Moves the clock of the demo's sandbox.
 fn advance(services: &Services, principal: &Principal, to: Timestamp) -> CommandResult<ClockAdvance> {
-    Ok(advance_clock(services, principal, AdvanceRequest { to, run: true, may_go_on: &|| true, number: None })?)
+    Ok(advance_clock(services, principal, AdvanceRequest::whole(to))?)
 }
 
 /// Creates the demo's catalog and contracts.

@@ -141,8 +141,7 @@ impl Caller<'_> {
     }
 
     fn advance(&self, to: Timestamp) -> CommandResult<()> {
-        let wanted = AdvanceRequest { to, run: true, may_go_on: &|| true, number: None };
-        match advance_clock(self.services, &self.principal, wanted)?.failed.first() {
+        match advance_clock(self.services, &self.principal, AdvanceRequest::whole(to))?.failed.first() {
             Some(failed) => Err(CommandError::Failed(format!("the sample data is not billed: {}", failed.problem))),
             None => Ok(()),
         }

@@ -232,5 +232,5 @@ fn parent_to_show(document: &BookDocument) -> Option<DocumentRef> {
 }
 
 fn not_there(document_ref: DocumentRef) -> UseCaseError {
-    corrupt("an event", &document_ref, "document not found")
+    corrupt("the document", &document_ref, "of an event was not found")
 }

@@ -61,7 +61,7 @@ fn advance(bench: &Bench, stops: &[Timestamp]) -> Checked {
     let server = ServerRef::from_uuid(Uuid::nil());
     let number = || number_notifications(services, server, &|| false).map(drop);
     for to in stops {
-        let wanted = AdvanceRequest { to: *to, run: true, may_go_on: &|| true, number: Some(&number) };
+        let wanted = AdvanceRequest { number: Some(&number), ..AdvanceRequest::whole(*to) };
         let advanced = advance_clock(services, principal, wanted).map_err(|error| format!("{error:?}"))?;
         same("what the clock shows", &(*to, true), &(advanced.now, advanced.reached))?;
     }
