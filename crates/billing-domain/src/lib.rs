@@ -41,6 +41,7 @@ pub mod event_input;
 pub mod format;
 pub mod idempotency;
 pub mod imports;
+pub mod labels;
 pub mod ledger;
 pub mod matching;
 pub mod metadata;
