@@ -1,8 +1,11 @@
 //! The catalog: usage products, and pricings with their line items and price models (billing rules 6). Rating is in
 //! [`rating`](crate::rating).
 
+use std::collections::BTreeMap;
+
 use crate::calendar::Timestamp;
 use crate::codes::UnitCode;
+use crate::labels::Where;
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{CHARGE_PREFIX, LineItemId, PricingRef, UsageProductRef};
@@ -10,7 +13,7 @@ use crate::text::OneLine;
 use crate::violation::Violations;
 
 /// The maximum number of line items of a pricing.
-pub const MAX_LINE_ITEMS: usize = 200;
+pub const MAX_LINE_ITEMS: usize = 500;
 /// The maximum number of tiers of a price.
 pub const MAX_TIERS: usize = 100;
 
@@ -89,7 +92,8 @@ impl PricingContent {
         })
     }
 
-    /// Checks the number of line items and the uniqueness of their IDs.
+    /// Checks the number of line items, the uniqueness of their IDs, and that no event is counted by two siblings with `where` or
+    /// `rest`.
     ///
     /// # Errors
     /// Returns every violation.
@@ -108,8 +112,41 @@ impl PricingContent {
                 found.add(&["line_items", &index, "line_item_id"], "duplicate", "must be unique within the pricing");
             }
         }
+        let of_usage = self.line_items.iter().enumerate().filter_map(|(i, item)| match &item.charge {
+            LineItemPrice::Usage(charge) => Some((i, &item.id, charge)),
+            LineItemPrice::Fixed { .. } => None,
+        });
+        if let Err(violations) = check_siblings(of_usage) {
+            found.extend_below(&[], violations);
+        }
         found.or(())
     }
+}
+
+/// Checks siblings, the line items of one usage product: those with `where` are disjoint, and at most one says `rest` (billing
+/// rules 4). Each line item comes with its index.
+///
+/// # Errors
+/// Returns `overlapping_where` and `several_rest`, each of which names both line items.
+pub fn check_siblings<'i>(
+    line_items: impl IntoIterator<Item = (usize, &'i LineItemId, &'i UsageCharge)>,
+) -> Result<(), Violations> {
+    let mut found = Violations::none();
+    let mut siblings: BTreeMap<&UsageProductRef, Vec<(&LineItemId, &Selector)>> = BTreeMap::new();
+    for (i, id, charge) in line_items {
+        let earlier = siblings.entry(&charge.usage_product_ref).or_default();
+        let twin = earlier.iter().find(|(_, other)| charge.selector.collides(other));
+        if let (Some((other, _)), Selector::Where(_)) = (twin, &charge.selector) {
+            let detail =
+                format!("must share a label key without a common value with the line item {other} of the same usage product");
+            found.add(&["line_items", &i.to_string(), "where"], "overlapping_where", detail);
+        } else if let Some((other, _)) = twin {
+            let detail = format!("must be false, because the line item {other} of the same usage product counts the rest");
+            found.add(&["line_items", &i.to_string(), "rest"], "several_rest", detail);
+        }
+        earlier.push((id, &charge.selector));
+    }
+    found.or(())
 }
 
 /// A line item of a pricing.
@@ -185,11 +222,51 @@ pub enum Recurrence {
     Once,
 }
 
+/// The events of a usage product that a line item counts (billing rules 4).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Selector {
+    /// Every event that the terms count.
+    #[default]
+    Every,
+    /// The events whose labels meet a condition.
+    Where(Where),
+    /// The events that no sibling with a condition counts.
+    Rest,
+}
+
+impl Selector {
+    /// Returns whether the line item counts some of the events only.
+    pub const fn is_selective(&self) -> bool {
+        !matches!(self, Self::Every)
+    }
+
+    /// Returns the condition, if any.
+    pub const fn condition(&self) -> Option<&Where> {
+        match self {
+            Self::Where(condition) => Some(condition),
+            Self::Every | Self::Rest => None,
+        }
+    }
+
+    /// Returns whether a sibling with the other selector could count the same events as an alternative.
+    fn collides(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Where(own), Self::Where(other)) => !own.is_disjoint(other),
+            (Self::Rest, Self::Rest) => true,
+            (Self::Every | Self::Where(_) | Self::Rest, _) => false,
+        }
+    }
+}
+
 /// A charge for usage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageCharge {
     /// The usage product whose events are priced.
     pub usage_product_ref: UsageProductRef,
+    /// The events that are counted.
+    pub selector: Selector,
+    /// The aggregation; `None` for that of the usage product.
+    pub aggregation: Option<Aggregation>,
     /// The price model.
     pub price: UsagePrice,
     /// The quantity that is subtracted from the period's quantity before pricing.

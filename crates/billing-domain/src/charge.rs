@@ -84,6 +84,8 @@ pub struct NewCharge {
     pub charge_ref: Option<ChargeRef>,
     /// The pricing of the product. It is required if several products of the contract bill the date.
     pub product_pricing_ref: Option<PricingRef>,
+    /// The product. It is required if several products with that pricing bill the date.
+    pub product_no: Option<ProductNo>,
     /// The date of the charge.
     pub date: NaiveDate,
     /// The name on documents.

@@ -451,7 +451,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::catalog::{Aggregation, Recurrence};
+    use crate::catalog::{Aggregation, Recurrence, Selector};
     use crate::refs::{EventRef, UsageProductRef};
     use crate::usage::CountedEvent;
 
@@ -488,6 +488,8 @@ mod tests {
     fn metered(usage_price: UsagePrice) -> MeteredCharge {
         MeteredCharge {
             charge: UsageCharge {
+                selector: Selector::Every,
+                aggregation: None,
                 usage_product_ref: UsageProductRef::parse("calls").expect("a ref"),
                 price: usage_price,
                 included_quantity: Quantity::ZERO,

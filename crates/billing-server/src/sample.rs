@@ -8,7 +8,7 @@ use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_months};
 use billing_domain::catalog::{
-    Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Selector, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProductProfile,
 };
 use billing_domain::codes::UnitCode;
@@ -132,6 +132,8 @@ pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineIte
 
 pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> CommandResult<LineItem> {
     let charge = LineItemPrice::Usage(UsageCharge {
+        selector: Selector::Every,
+        aggregation: None,
         usage_product_ref: UsageProductRef::parse(usage_product_ref).map_err(broken)?,
         price,
         included_quantity: Quantity::ZERO,

@@ -7,7 +7,7 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::money::SignedPrice;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ChargeRef, ContractRef, PricingRef};
+use billing_domain::refs::{ChargeRef, ContractRef, PricingRef, ProductNo};
 use billing_domain::text::{OneLine, Prose};
 
 use super::declare::{NotClearable, answer, body, edit, fields};
@@ -22,6 +22,8 @@ fields! {
         charge_ref: Option<NewChargeRef>,
         /// Pricing of the product that bills the charge; required if several products of the contract bill the date.
         product_pricing_ref: Option<PricingRef>,
+        /// Number of that product; required if several products with the pricing bill the date.
+        product_no: Option<ProductNo>,
         /// Service date; the documents of its period bill the charge.
         date: Date,
         /// Description on documents.
@@ -113,6 +115,8 @@ answer! {
         customer_name: LineText = &view.customer_name,
         /// Pricing of the product that bills the charge.
         product_pricing_ref: NamedRef = &view.product_pricing_ref,
+        /// Number of that product in the contract.
+        product_no: u16 = charge.product_no.0,
         /// Service date.
         date: DateText = charge.date,
         /// Description on documents.

@@ -5,7 +5,7 @@ use billing_application::dry_run::Effects;
 use billing_domain::calendar::Date;
 use billing_domain::contract::amendment::{CancelAt, QuantityChange};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{LineItemId, PricingRef};
+use billing_domain::refs::{LineItemId, PricingRef, ProductNo};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -72,6 +72,8 @@ fields! {
     QuantityChange {
         /// Pricing of the product.
         pricing_ref as "product_pricing_ref": PricingRef,
+        /// Number of the product; identifies the product if several have the pricing.
+        product_no: Option<ProductNo>,
         /// First day of the product; identifies the product if several have the pricing.
         billing_start_date: Option<Date>,
         /// Line item.

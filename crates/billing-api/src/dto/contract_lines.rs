@@ -1,7 +1,7 @@
 //! Line items of a contract product: selection, quantities and prices of its own, in requests and responses.
 
 use billing_domain::calendar::Date;
-use billing_domain::catalog::{MAX_LINE_ITEMS, PriceModel};
+use billing_domain::catalog::{MAX_LINE_ITEMS, PriceModel, Selector};
 use billing_domain::contract::terms::{
     MAX_QUANTITY_STEPS, Quantities, QuantityStep, RequestedLineItem, SelectedCharge, SelectedLineItem,
 };
@@ -13,8 +13,10 @@ use billing_domain::text::OneLine;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 
-use super::declare::{Field, Listed, Wire, answer, object, wire};
+use super::declare::{Field, Listed, Wire, answer, ignore_response_fields, object, wire};
+use super::enums::AggregationWord;
 use super::input::{Fields, Node};
+use super::labels::WhereJson;
 use super::prices::PriceJson;
 use super::schemas::{Presence, Schemas};
 use super::values::{DateText, LineText};
@@ -41,6 +43,9 @@ object! {
         minimum_amount: Patch<Price>,
         /// Maximum amount for a period's usage; USAGE only.
         maximum_amount: Patch<Price>,
+    }
+    with {
+        ignore_response_fields!(ContractLineItemJson);
     }
 }
 
@@ -124,6 +129,14 @@ answer! {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
         quantities: Vec<QuantityStepJson> = quantities,
+        /// Usage product whose events are priced; USAGE only.
+        @omitted usage_product_ref: Option<NamedRef> = usage.map(|usage| &usage.usage_product_ref),
+        /// Condition on the labels of events, if the line item has one. A contract cannot change it.
+        @omitted condition as "where": Option<WhereJson> = usage.and_then(|usage| usage.selector.condition()),
+        /// True if the line item counts the events that no `where` of its usage product counts; omitted otherwise.
+        @omitted rest: Option<bool> = usage.and_then(|usage| (usage.selector == Selector::Rest).then_some(true)),
+        /// Aggregation of a period's usage; USAGE only.
+        @omitted aggregation: Option<AggregationWord> = item.metered().map(|metered| metered.aggregation),
         /// True for a good; omitted for a service.
         @omitted goods: Option<bool> = item.is_goods().then_some(true),
         /// Quantity subtracted from a period's usage before it is priced; USAGE only.

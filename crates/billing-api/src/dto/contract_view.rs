@@ -11,6 +11,7 @@ use billing_domain::warning::Warning;
 use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
 use super::enums::{ContractStateWord, CycleUnitWord, PaymentTimeWord, TaxCategoryWord};
+use super::labels::WhereJson;
 use super::metadata::MetadataJson;
 use super::party::{BankTransferJson, CryptoJson, OnlinePaymentJson};
 use super::values::{BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeText, LineText, ProseText, TimestampText};
@@ -81,8 +82,12 @@ answer! {
         @omitted product_no: Option<u16> = None::<u16>,
         /// Pricing reference.
         product_pricing_ref: NamedRef = &terms.pricing.pricing_ref,
-        /// Name of the pricing, as agreed; shown on documents.
+        /// Name of the pricing, as agreed. Documents show it if the product has no `name`.
         product_name: LineText = &terms.pricing.name,
+        /// Name on documents, if stated for the product.
+        name: Option<LineText> = terms.name.as_ref(),
+        /// Condition on the labels of events, if the product has one.
+        @omitted condition as "where": Option<WhereJson> = terms.condition.as_ref(),
         /// Currency of all documents that bill the product.
         currency: CurrencyCode = terms.pricing.currency,
         /// First day billed.

@@ -6,6 +6,7 @@ use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::amendment::{ContractEdit, EffectiveFrom, ProductPatch, TaxTreatmentPatch};
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, RequestedLineItem, RequestedProduct};
+use billing_domain::labels::Where;
 use billing_domain::metadata::Metadata;
 use billing_domain::money::{Percentage, Price};
 use billing_domain::party::legal::BuyerReference;
@@ -65,6 +66,11 @@ object! {
         line_items: Option<NewLineItems>,
         /// Minimum amount per period. Default: the pricing's.
         minimum_fee: Patch<Price>,
+        /// Name on documents. Default: the pricing's name.
+        name: Option<OneLine>,
+        /// Condition on the labels of events. The product counts only events that meet it. With disjoint conditions, a contract
+        /// can have a pricing several times on the same days.
+        condition as "where": Option<Where>,
         /// Supplier entity. Default: the customer's, else the organization's.
         entity_ref: Option<EntityRef>,
         /// Billing interval. Default: monthly.
@@ -211,6 +217,10 @@ object! {
         line_items: Patch<Vec<RequestedLineItem>>,
         /// Minimum amount per period; null selects the pricing's.
         minimum_fee: Patch<Price>,
+        /// Name on documents; null selects the pricing's name.
+        name: Patch<OneLine>,
+        /// Condition on the labels of events. Together with pricing and start date, it identifies the product.
+        condition as "where": Patch<Where>,
         /// Supplier entity.
         entity_ref: Patch<EntityRef>,
         /// Billing interval.

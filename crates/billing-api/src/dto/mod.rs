@@ -29,6 +29,7 @@ pub mod formatted;
 pub mod health;
 pub mod imports;
 pub mod keys;
+pub mod labels;
 pub mod log_in;
 pub mod money;
 pub mod notifications;

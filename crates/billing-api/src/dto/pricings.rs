@@ -2,8 +2,10 @@
 
 use billing_application::catalog::PricingRate;
 use billing_domain::catalog::{
-    FixedPrice, LineItem, LineItemPrice, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, UsageCharge,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, MAX_LINE_ITEMS, PriceModel, Pricing, PricingContent, Recurrence, Selector,
+    UsageCharge,
 };
+use billing_domain::labels::Where;
 use billing_domain::money::{Currency, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::rating::RatedItem;
@@ -12,8 +14,9 @@ use billing_domain::text::OneLine;
 
 use super::calculations::DocumentTierJson;
 use super::declare::{Fieldset as _, Listed, answer, body, edit, fields, ignore_response_fields, object, wire};
-use super::enums::{ChargeKind, ChargeKindWord, RecurrenceWord};
+use super::enums::{AggregationWord, ChargeKind, ChargeKindWord, RecurrenceWord};
 use super::input::Fields;
+use super::labels::WhereJson;
 use super::prices::PriceJson;
 use super::values::{CurrencyCode, LineText, NewPricingRef, TimestampText};
 use super::wire::{ExactNumber, NamedRef};
@@ -82,6 +85,14 @@ object! {
         goods: Option<bool>,
         /// Usage product whose events are priced; required for USAGE.
         usage_product_ref: Option<UsageProductRef>,
+        /// Condition on the labels of events; USAGE only. The line item counts only events that meet it. Conditions of one
+        /// usage product must not overlap.
+        condition as "where": Option<Where>,
+        /// Whether the line item counts the events that no other line item of the usage product with `where` counts; USAGE
+        /// only. Excludes `where`. Default: false.
+        rest: Option<bool>,
+        /// Aggregation of a period's usage; USAGE only. Default: the usage product's. COUNT has no unit.
+        aggregation: Option<Aggregation>,
         /// Price. FIXED line items accept any model except PERCENTAGE, USAGE line items any except FLAT.
         price: PriceModel,
         /// Quantity subtracted from a period's usage before it is priced; USAGE only. Default: 0.
@@ -102,13 +113,26 @@ object! {
                 if !fields.has("usage_product_ref") {
                     fields.refuse::<()>("usage_product_ref", "required", "must be given");
                 }
+                if fields.has("where") && fields.is_true("rest") {
+                    let detail = "must be omitted, because rest counts the events that no where counts";
+                    fields.refuse::<()>("where", "conflicting_fields", detail);
+                }
             }
         }
     }
 }
 
 /// Fields that only usage-priced line items have.
-const OF_USAGE: [&str; 5] = ["usage_product_ref", "included_quantity", "prepaid_quantity", "minimum_amount", "maximum_amount"];
+const OF_USAGE: [&str; 8] = [
+    "usage_product_ref",
+    "where",
+    "rest",
+    "aggregation",
+    "included_quantity",
+    "prepaid_quantity",
+    "minimum_amount",
+    "maximum_amount",
+];
 
 wire! {
     LineItem: |node| node.object(line_item), |schemas| ItemFields::schema(schemas);
@@ -162,6 +186,12 @@ impl ItemFields {
         let PriceModel::Metered(price) = self.price else { return None };
         Some(LineItemPrice::Usage(UsageCharge {
             usage_product_ref: self.usage_product_ref?,
+            selector: match self.condition {
+                Some(condition) => Selector::Where(condition),
+                None if self.rest == Some(true) => Selector::Rest,
+                None => Selector::Every,
+            },
+            aggregation: self.aggregation,
             price,
             included_quantity: self.included_quantity.unwrap_or(Quantity::ZERO),
             prepaid_quantity: self.prepaid_quantity,
@@ -209,6 +239,12 @@ answer! {
         @omitted goods: Option<bool> = is_goods.then_some(true),
         /// Usage product whose events are priced; null for FIXED.
         usage_product_ref: Option<NamedRef> = usage.map(|usage| &usage.usage_product_ref),
+        /// Condition on the labels of events, if the line item has one.
+        @omitted condition as "where": Option<WhereJson> = usage.and_then(|usage| usage.selector.condition()),
+        /// True if the line item counts the events that no `where` of its usage product counts; omitted otherwise.
+        @omitted rest: Option<bool> = usage.and_then(|usage| (usage.selector == Selector::Rest).then_some(true)),
+        /// Aggregation, if it is not that of the usage product.
+        @omitted aggregation: Option<AggregationWord> = usage.and_then(|usage| usage.aggregation),
         /// Price.
         price: PriceJson = &item.charge,
         /// Quantity subtracted from a period's usage before it is priced; null for FIXED.

@@ -160,6 +160,7 @@ impl Books {
     /// Changes the quantity of a pricing's only line item from today on.
     pub(crate) fn quantity(&self, contract: ContractRef, pricing: &Pricing, quantity: &str, prorate: bool) {
         let change = QuantityChange {
+            product_no: None,
             pricing_ref: pricing.pricing_ref.clone(),
             billing_start_date: None,
             line_item_id: pricing.content.line_items[0].id.clone(),
@@ -247,6 +248,7 @@ impl Books {
         unit_price: &str,
     ) -> UseCaseResult<ChargeView> {
         let charge = NewCharge {
+            product_no: None,
             charge_ref: None,
             product_pricing_ref: None,
             date: fixtures::date(date),

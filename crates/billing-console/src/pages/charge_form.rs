@@ -15,6 +15,7 @@ const MORE: &[FieldRow] = &[
     ("quantity", "Quantity", "The amount applies to each unit. Default: 1.", false),
     ("unit", "Unit", "Name of one unit on documents.", false),
     ("product_pricing_ref", "Pricing", "Required if several products of the contract bill the date.", false),
+    ("product_no", "Product number", "Required if several products with the pricing bill the date.", false),
     ("discountable", "The discount of the product applies", "Default: no.", false),
     ("goods", "The charge is for a good", "French documents state it. Default: no.", false),
     ("issue", "Issue a resulting debit or credit at once", "Otherwise it waits as a draft.", false),

@@ -225,13 +225,14 @@ impl Contract {
         starts.min()
     }
 
-    /// Returns whether another contract bills the same pricings over the same days, in any order. A contract that bills nothing
+    /// Returns whether another contract bills the same pricings with the same `where` over the same days, in any order. A contract that bills nothing
     /// is never the same.
     pub fn bills_same_products(&self, other: &Self) -> bool {
         let billed = |contract: &Self| {
             let of_product = |product: &ContractProduct| {
                 let days = product.billed()?;
-                Some((product.newest_terms()?.pricing.pricing_ref.clone(), days.start(), days.last_day()))
+                let terms = product.newest_terms()?;
+                Some((terms.pricing.pricing_ref.clone(), terms.condition.clone(), days.start(), days.last_day()))
             };
             let mut billed: Vec<_> = contract.products.iter().filter_map(of_product).collect();
             billed.sort();
@@ -272,6 +273,21 @@ impl ContractProduct {
     /// Returns the newest terms. For an ended product, these are its last terms.
     pub fn newest_terms(&self) -> Option<&ProductTerms> {
         self.terms().last()
+    }
+
+    /// Returns whether both products have one pricing on the same day, where an event could meet the `where` of both.
+    pub fn bills_twice_with(&self, other: &Self) -> bool {
+        let (own, theirs) = (self.plan(), other.plan());
+        let is_apart = |a: &ProductTerms, b: &ProductTerms| {
+            a.condition.as_ref().zip(b.condition.as_ref()).is_some_and(|(a, b)| a.is_disjoint(b))
+        };
+        own.iter().any(|a| {
+            theirs.iter().any(|b| {
+                a.terms.pricing.pricing_ref == b.terms.pricing.pricing_ref
+                    && a.days.intersection(b.days).is_some()
+                    && !is_apart(a.terms, b.terms)
+            })
+        })
     }
 
     /// Returns whether an edit removed the product.
@@ -411,7 +427,7 @@ impl ContractProduct {
 }
 
 /// Checks rules across products: the number of products, and that no pricing occurs twice on the same days, past or
-/// future (billing rules 7).
+/// future, unless both products have disjoint `where` (billing rules 7).
 ///
 /// `named` returns the position of a product in the request.
 ///
@@ -423,21 +439,14 @@ pub fn check_products(products: &[ContractProduct], named: impl Fn(ProductNo) ->
         found.add(&["products"], "too_many", format!("must have at most {MAX_PRODUCTS} elements"));
     }
     for (i, product) in products.iter().enumerate() {
-        let plan = product.plan();
-        let twin = products[..i].iter().find(|other| {
-            other.plan().iter().any(|theirs| {
-                plan.iter().any(|own| {
-                    theirs.terms.pricing.pricing_ref == own.terms.pricing.pricing_ref
-                        && theirs.days.intersection(own.days).is_some()
-                })
-            })
-        });
+        let twin = products[..i].iter().find(|other| other.bills_twice_with(product));
         if let Some(twin) = twin {
             let index = named(product.no).or_else(|| named(twin.no)).unwrap_or(i).to_string();
             found.add(
                 &["products", &index, "product_pricing_ref"],
                 "duplicate_product",
-                "must not occur twice in the contract on the same days, including ended products",
+                "must not occur twice in the contract on the same days, including ended products, unless each has a where and no \
+                 event can meet both",
             );
         }
     }

@@ -5,8 +5,11 @@ use thiserror::Error;
 
 use super::schedule::{BillingCycle, BillingSchedule};
 use crate::calendar::Period;
-use crate::catalog::{FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct};
+use crate::catalog::{
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct, check_siblings,
+};
 use crate::codes::UnitCode;
+use crate::labels::Where;
 use crate::money::{Currency, Percentage, Price};
 use crate::party::legal::BuyerReference;
 use crate::party::{Customer, Entity, NetTerms, PaymentDetails};
@@ -191,6 +194,10 @@ pub struct RequestedProduct {
     pub line_items: Option<Vec<RequestedLineItem>>,
     /// The minimum fee of a period. Defaults to the minimum fee of the pricing.
     pub minimum_fee: Patch<Price>,
+    /// The name on documents. Defaults to the name of the pricing.
+    pub name: Option<OneLine>,
+    /// The condition on the labels of events.
+    pub condition: Option<Where>,
     /// The supplier entity.
     pub entity_ref: Option<EntityRef>,
     /// The invoice interval.
@@ -224,6 +231,8 @@ impl RequestedProduct {
             billing_end_date,
             line_items: None,
             minimum_fee: Patch::Keep,
+            name: None,
+            condition: None,
             entity_ref: None,
             billing_cycle: None,
             issue_day: None,
@@ -248,6 +257,10 @@ pub struct ProductTerms {
     pub line_items: Vec<SelectedLineItem>,
     /// Whether all line items of the pricing were selected instead of named line items.
     pub all_line_items: bool,
+    /// The name on documents; `None` for that of the pricing.
+    pub name: Option<OneLine>,
+    /// The condition on the labels of events. The product counts only events that meet it.
+    pub condition: Option<Where>,
     /// The schedule of billing periods.
     pub schedule: BillingSchedule,
     /// The payment time.
@@ -324,7 +337,7 @@ pub struct MeteredCharge {
     /// The unit as a standard code.
     pub unit_code: UnitCode,
     /// The aggregation of a period's quantities.
-    pub aggregation: crate::catalog::Aggregation,
+    pub aggregation: Aggregation,
 }
 
 impl SelectedLineItem {
@@ -452,6 +465,8 @@ impl ProductTerms {
             pricing: FrozenPricing { minimum_fee, ..FrozenPricing::of(pricing) },
             line_items,
             all_line_items: request.line_items.is_none(),
+            name: request.name,
+            condition: request.condition,
             schedule,
             payment_time: request.payment_time.unwrap_or_default(),
             stated_entity: request.entity_ref,
@@ -476,7 +491,9 @@ impl ProductTerms {
     /// Returns the violations, with paths below the product.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
-        let rules = [check_prepaid(&self.line_items, self.payment_time), self.treatment.check(self.tax)];
+        let of_usage = self.line_items.iter().enumerate().filter_map(|(i, item)| Some((i, &item.id, &item.metered()?.charge)));
+        let rules =
+            [check_prepaid(&self.line_items, self.payment_time), self.treatment.check(self.tax), check_siblings(of_usage)];
         for violations in rules.into_iter().filter_map(Result::err) {
             found.extend_below(&[], violations);
         }
@@ -494,10 +511,10 @@ impl ProductTerms {
     }
 
     /// Returns the selected line items that are priced by the events of a usage product, with their metered charges.
-    pub fn metering<'t>(
+    pub fn metering<'t, 'r>(
         &'t self,
-        usage_product_ref: &'t UsageProductRef,
-    ) -> impl Iterator<Item = (&'t SelectedLineItem, &'t MeteredCharge)> {
+        usage_product_ref: &'r UsageProductRef,
+    ) -> impl Iterator<Item = (&'t SelectedLineItem, &'t MeteredCharge)> + use<'t, 'r> {
         let items = self.line_items.iter().filter_map(|item| Some((item, item.metered()?)));
         items.filter(move |(_, metered)| metered.charge.usage_product_ref == *usage_product_ref)
     }
@@ -506,6 +523,11 @@ impl ProductTerms {
     pub(super) fn has_line_items(&self, requested: &[RequestedLineItem]) -> bool {
         requested.len() == self.line_items.len()
             && self.line_items.iter().all(|item| requested.iter().any(|given| given.id == item.id))
+    }
+
+    /// Returns the name on documents: that of the product, or else of the pricing.
+    pub fn shown_name(&self) -> &OneLine {
+        self.name.as_ref().unwrap_or(&self.pricing.name)
     }
 
     /// Returns a selected line item by ID.
@@ -537,7 +559,15 @@ impl ProductTerms {
             }
         }
         let schedule = self.schedule.endless();
-        Self { note: None, buyer_reference: None, net_terms: None, payment: PaymentDetails::default(), schedule, ..self }
+        Self {
+            name: None,
+            note: None,
+            buyer_reference: None,
+            net_terms: None,
+            payment: PaymentDetails::default(),
+            schedule,
+            ..self
+        }
     }
 
     /// Returns the values that determine the structure of documents. They cannot change for an issued document (billing
@@ -642,12 +672,14 @@ pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result
                 .iter()
                 .find(|product| product.usage_product_ref == charge.usage_product_ref)
                 .ok_or_else(|| UnknownUsageProduct(charge.usage_product_ref.clone()))?;
-            SelectedCharge::Usage(MeteredCharge {
-                charge: charge.clone(),
-                unit: product.profile.unit.clone(),
-                unit_code: product.profile.unit_code,
-                aggregation: product.profile.aggregation,
-            })
+            let profile = &product.profile;
+            // A number of events or values doesn't have the unit of the quantities.
+            let (unit, unit_code) = match charge.aggregation {
+                Some(Aggregation::Count) => (None, UnitCode::ONE),
+                _ => (profile.unit.clone(), profile.unit_code),
+            };
+            let aggregation = charge.aggregation.unwrap_or(profile.aggregation);
+            SelectedCharge::Usage(MeteredCharge { charge: charge.clone(), unit, unit_code, aggregation })
         }
     };
     Ok(SelectedLineItem { id: item.id.clone(), name: item.name.clone(), charge })

@@ -17,7 +17,7 @@ use crate::document::linking::part_for;
 use crate::document::totals::NetPrice;
 use crate::document::{BookDocument, LifecycleStatus, Purpose};
 use crate::money::Money;
-use crate::refs::{ChargeRef, DocumentRef, PricingRef};
+use crate::refs::{ChargeRef, DocumentRef, PricingRef, ProductNo};
 use crate::refusal::{MatchRefusal, Refusal};
 
 /// The time and actor of a decision about a charge, and whether adjustments are issued at once.
@@ -44,7 +44,7 @@ pub fn record(
     occasion: ChargeContext,
     id_generator: &mut impl IdGenerator,
 ) -> Result<Charge, Refusal> {
-    let period = product_for(&book.contract, new.product_pricing_ref.as_ref(), new.date)?;
+    let period = product_for(&book.contract, new.product_pricing_ref.as_ref(), new.product_no, new.date)?;
     let charge = Charge {
         charge_ref: new.charge_ref.unwrap_or_else(|| ChargeRef::assigned(id_generator.next_id())),
         customer_id: book.contract.customer_id,
@@ -131,6 +131,7 @@ pub fn billed_amount(book: &ContractBook, charge: &Charge) -> Result<Money, Refu
 fn product_for<'c>(
     contract: &'c Contract,
     pricing_ref: Option<&PricingRef>,
+    product_no: Option<ProductNo>,
     date: chrono::NaiveDate,
 ) -> Result<ProductPeriod<'c>, Refusal> {
     let path = &["product_pricing_ref"];
@@ -141,11 +142,21 @@ fn product_for<'c>(
         let detail = "must be the pricing of a product of the contract";
         return Err(Refusal::field(path, "unknown_product", detail));
     }
-    let is_meant = |period: &ProductPeriod<'_>| pricing_ref.is_none_or(|named| period.terms.pricing.pricing_ref == *named);
+    if product_no.is_some_and(|no| contract.product(no).is_none()) {
+        return Err(Refusal::field(&["product_no"], "unknown_product", "must be the number of a product of the contract"));
+    }
+    let is_meant = |period: &ProductPeriod<'_>| {
+        pricing_ref.is_none_or(|named| period.terms.pricing.pricing_ref == *named)
+            && product_no.is_none_or(|named| period.product_no == named)
+    };
     let on_the_day = contract.products.iter().filter_map(|product| product.period_at(date));
     match Vec::from_iter(on_the_day.filter(is_meant)).as_slice() {
         [only] => Ok(*only),
         [] => Err(MatchRefusal::NoChargedProduct.into()),
+        _ if pricing_ref.is_some() => {
+            let detail = "must be given, because the contract has several products with this pricing on that day";
+            Err(Refusal::field(&["product_no"], "ambiguous_product", detail))
+        }
         _ => {
             let detail = "must be given, because the contract has several products on that day";
             Err(Refusal::field(path, "ambiguous_product", detail))

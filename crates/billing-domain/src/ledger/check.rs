@@ -130,13 +130,7 @@ fn check_plans(book: &ContractBook, found: &mut Vec<String>) {
             found.push(format!("product {}: its plan overlaps itself", product.no.0));
         }
         for other in &products[..i] {
-            let twice = other.plan().iter().any(|theirs| {
-                plan.iter().any(|own| {
-                    own.terms.pricing.pricing_ref == theirs.terms.pricing.pricing_ref
-                        && own.days.intersection(theirs.days).is_some()
-                })
-            });
-            if twice {
+            if other.bills_twice_with(product) {
                 found.push(format!("products {} and {}: one pricing on the same days", other.no.0, product.no.0));
             }
         }

@@ -206,6 +206,7 @@ impl QuantityEdit {
 
     pub(super) fn read(&self) -> Result<QuantityChange, Refusal> {
         Ok(QuantityChange {
+            product_no: None,
             pricing_ref: self.pricing.read("product_pricing_ref")?,
             billing_start_date: None,
             line_item_id: self.line_item.read("line_item_id")?,

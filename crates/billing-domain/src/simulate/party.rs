@@ -296,6 +296,7 @@ impl ChargeTerms {
     pub(super) fn read(&self) -> Result<NewCharge, Refusal> {
         let charge_ref = self.reference.read("charge_ref")?;
         Ok(NewCharge {
+            product_no: None,
             name: Given::<OneLine>::from(charge_ref.as_str()).read("name")?,
             charge_ref: Some(charge_ref),
             product_pricing_ref: self.pricing.as_ref().map(|pricing| pricing.read("product_pricing_ref")).transpose()?,

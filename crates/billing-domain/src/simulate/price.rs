@@ -3,10 +3,11 @@
 use super::value::Given;
 use crate::calendar::Timestamp;
 use crate::catalog::{
-    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, PricingContent, Recurrence, Tier, Tiers, UsageCharge,
-    UsagePrice, UsageProduct, UsageProductProfile,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, PricingContent, Recurrence, Selector, Tier, Tiers,
+    UsageCharge, UsagePrice, UsageProduct, UsageProductProfile,
 };
 use crate::codes::UnitCode;
+use crate::labels::Where;
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{LineItemId, PricingRef, UsageProductRef};
@@ -25,6 +26,16 @@ pub struct Prices {
     maximum: Option<Given<Price>>,
     usage_product: Option<Given<UsageProductRef>>,
     aggregation: Aggregation,
+    line_aggregation: Option<Aggregation>,
+    events: CountedEvents,
+}
+
+/// The events that a usage line item counts.
+#[derive(Clone, Debug)]
+enum CountedEvents {
+    Every,
+    Where(Vec<(String, Vec<String>)>),
+    Rest,
 }
 
 #[derive(Clone, Debug)]
@@ -103,6 +114,8 @@ impl Prices {
             maximum: None,
             usage_product: None,
             aggregation: Aggregation::Sum,
+            line_aggregation: None,
+            events: CountedEvents::Every,
         }
     }
 
@@ -162,6 +175,27 @@ impl Prices {
         self
     }
 
+    /// Sets the aggregation of the line item, if it isn't that of its usage product.
+    #[must_use]
+    pub const fn counted_as(mut self, aggregation: Aggregation) -> Self {
+        self.line_aggregation = Some(aggregation);
+        self
+    }
+
+    /// Counts only the events whose labels have one of the values for each key (`where`).
+    #[must_use]
+    pub fn where_labels(mut self, condition: &[(&str, &[&str])]) -> Self {
+        self.events = CountedEvents::Where(owned_condition(condition));
+        self
+    }
+
+    /// Counts the events that no sibling with `where` counts.
+    #[must_use]
+    pub fn rest(mut self) -> Self {
+        self.events = CountedEvents::Rest;
+        self
+    }
+
     /// Returns the price model without limits.
     pub(super) fn model(&self) -> Result<PriceModel, Refusal> {
         let tiers = |tiers: &[SimulatedTier]| {
@@ -216,6 +250,12 @@ impl Prices {
         };
         let charge = UsageCharge {
             usage_product_ref,
+            selector: match &self.events {
+                CountedEvents::Every => Selector::Every,
+                CountedEvents::Where(condition) => Selector::Where(Where::new(condition.clone())?),
+                CountedEvents::Rest => Selector::Rest,
+            },
+            aggregation: self.line_aggregation,
             price,
             included_quantity: read(&self.included, "included_quantity")?.unwrap_or(Quantity::ZERO),
             prepaid_quantity: read(&self.prepaid, "prepaid_quantity")?,
@@ -238,6 +278,12 @@ impl From<Price> for Prices {
     fn from(amount: Price) -> Self {
         flat(amount)
     }
+}
+
+/// Copies a condition.
+pub(super) fn owned_condition(condition: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+    let owned = |(key, values): &(&str, &[&str])| ((*key).to_owned(), values.iter().map(|value| (*value).to_owned()).collect());
+    condition.iter().map(owned).collect()
 }
 
 fn read<T: super::value::SimulatedValue>(given: &Option<Given<T>>, field: &str) -> Result<Option<T>, Refusal> {

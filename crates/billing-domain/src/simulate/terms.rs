@@ -2,11 +2,12 @@
 
 use chrono::NaiveDate;
 
-use super::price::{PriceList, Prices, pricing};
+use super::price::{PriceList, Prices, owned_condition, pricing};
 use super::value::{Given, Recipe};
 use crate::contract::amendment::{ProductPatch, TaxTreatmentPatch};
 use crate::contract::schedule::{BillingCycle, CycleUnit};
 use crate::contract::terms::{PaymentTime, Quantities, QuantityStep, RequestedLineItem, RequestedProduct};
+use crate::labels::Where;
 use crate::money::{Currency, Percentage, Price};
 use crate::party::NetTerms;
 use crate::patch::Patch;
@@ -169,6 +170,26 @@ macro_rules! agreed_values {
                 let reference = reference.into();
                 self.change(move |product| {
                     product.entity_ref = $set(reference.read("entity_ref")?);
+                    Ok(())
+                })
+            }
+
+            /// Counts only the events whose labels have one of the values for each key (`where`).
+            #[must_use]
+            pub fn where_labels(self, condition: &[(&str, &[&str])]) -> Self {
+                let condition = owned_condition(condition);
+                self.change(move |product| {
+                    product.condition = $set(Where::new(condition.clone())?);
+                    Ok(())
+                })
+            }
+
+            /// Sets the name on the documents.
+            #[must_use]
+            pub fn named(self, name: impl Into<Given<OneLine>>) -> Self {
+                let name = name.into();
+                self.change(move |product| {
+                    product.name = $set(name.read("name")?);
                     Ok(())
                 })
             }

@@ -1210,6 +1210,7 @@ fn a_resumed_contract_goes_on_as_planned_before_the_cancel() {
 
 fn change(line_item: &str, many: &str, from: Option<&str>) -> QuantityChange {
     QuantityChange {
+        product_no: None,
         pricing_ref: pricing_ref("api"),
         billing_start_date: None,
         line_item_id: line_item_id(line_item),

@@ -1,6 +1,9 @@
 //! Line items and prices.
 
-use billing_domain::catalog::{FixedPrice, LineItem, LineItemPrice, Recurrence, Tier, Tiers, UsageCharge, UsagePrice};
+use billing_domain::catalog::{
+    Aggregation, FixedPrice, LineItem, LineItemPrice, Recurrence, Selector, Tier, Tiers, UsageCharge, UsagePrice,
+};
+use billing_domain::labels::Where;
 use billing_domain::money::{Percentage, Price};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{LineItemId, UsageProductRef};
@@ -94,6 +97,10 @@ pub(super) mod fixed_price {
 pub(super) struct UsageChargeMirror {
     #[serde(with = "text_value")]
     usage_product_ref: UsageProductRef,
+    #[serde(with = "selector", default, skip_serializing_if = "is_every")]
+    selector: Selector,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    aggregation: Option<Aggregation>,
     #[serde(with = "UsagePriceMirror")]
     price: UsagePrice,
     #[serde(with = "text_value")]
@@ -104,6 +111,60 @@ pub(super) struct UsageChargeMirror {
     minimum_amount: Option<Price>,
     #[serde(with = "text_value::option")]
     maximum_amount: Option<Price>,
+}
+
+/// Returns whether a line item counts every event, which is omitted.
+fn is_every(selector: &Selector) -> bool {
+    *selector == Selector::Every
+}
+
+/// A condition on labels: keys with their values.
+pub(super) mod condition {
+    use std::collections::BTreeMap;
+
+    use billing_domain::labels::Where;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(in super::super) fn serialize<S: Serializer>(condition: &Where, serializer: S) -> Result<S::Ok, S::Error> {
+        condition.entries().collect::<BTreeMap<_, _>>().serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Where, D::Error> {
+        let entries: BTreeMap<String, Vec<String>> = BTreeMap::deserialize(deserializer)?;
+        Where::new(entries).map_err(|_| D::Error::custom("not a condition on labels"))
+    }
+}
+option_of!(optional_condition: Where = "condition");
+
+/// The events that a line item counts: `{"where": …}`, or `{"rest": true}`.
+#[derive(Default, Serialize, Deserialize)]
+struct StoredSelector {
+    #[serde(rename = "where", with = "optional_condition", default, skip_serializing_if = "Option::is_none")]
+    condition: Option<Where>,
+    #[serde(default)]
+    rest: bool,
+}
+
+mod selector {
+    use billing_domain::catalog::Selector;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::StoredSelector;
+
+    pub(super) fn serialize<S: Serializer>(selector: &Selector, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredSelector { condition: selector.condition().cloned(), rest: *selector == Selector::Rest }.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Selector, D::Error> {
+        match StoredSelector::deserialize(deserializer)? {
+            StoredSelector { condition: Some(condition), rest: false } => Ok(Selector::Where(condition)),
+            StoredSelector { condition: None, rest: true } => Ok(Selector::Rest),
+            StoredSelector { condition: None, rest: false } => Ok(Selector::Every),
+            StoredSelector { .. } => Err(D::Error::custom("either where or rest")),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

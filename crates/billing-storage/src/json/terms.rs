@@ -7,6 +7,7 @@ use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUni
 use billing_domain::contract::terms::{
     FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge, SelectedLineItem,
 };
+use billing_domain::labels::Where;
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -19,8 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::paper::{TaxBasisMirror, is_unstated};
 use super::party::PaymentMirror;
-use super::pricing::{UsageChargeMirror, fixed_price, is_service};
-use super::{column, list_of};
+use super::pricing::{UsageChargeMirror, condition, fixed_price, is_service};
+use super::{column, list_of, option_of};
 use crate::text_value;
 
 #[derive(Serialize, Deserialize)]
@@ -33,6 +34,10 @@ struct TermsMirror {
     // Terms stored by earlier releases lack this field.
     #[serde(default)]
     all_line_items: bool,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    name: Option<OneLine>,
+    #[serde(rename = "where", with = "optional_condition", default, skip_serializing_if = "Option::is_none")]
+    condition: Option<Where>,
     #[serde(with = "schedule")]
     schedule: BillingSchedule,
     #[serde(with = "text_value")]
@@ -57,6 +62,7 @@ struct TermsMirror {
     #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
     buyer_reference: Option<BuyerReference>,
 }
+option_of!(optional_condition: Where = "condition");
 column!(
     /// A product's terms.
     StoredTermsRef, StoredTerms: ProductTerms = "TermsMirror"

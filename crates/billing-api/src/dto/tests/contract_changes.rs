@@ -61,6 +61,7 @@ const QUANTITY: &str = r#"{"product_pricing_ref":"api","line_item_id":"seats","q
 #[test]
 fn a_quantity_holds_from_today_unless_told_otherwise() {
     let today = QuantityChange {
+        product_no: None,
         pricing_ref: fixtures::pricing_ref("api"),
         billing_start_date: None,
         line_item_id: fixtures::line_item_id("seats"),

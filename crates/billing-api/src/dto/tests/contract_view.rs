@@ -81,6 +81,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
           "product_no": 0,
           "product_pricing_ref": "api",
           "product_name": "api",
+          "name": null,
           "currency": "EUR",
           "billing_start_date": "2026-01-01",
           "billing_end_date": "2026-03-31",
@@ -100,6 +101,8 @@ fn a_contract_is_shown_with_what_was_agreed() {
                 "model": "PER_UNIT",
                 "unit_price": 0.0025
               },
+              "usage_product_ref": "calls",
+              "aggregation": "SUM",
               "included_quantity": 0
             }
           ],
@@ -128,6 +131,7 @@ fn a_contract_is_shown_with_what_was_agreed() {
           "product_no": 1,
           "product_pricing_ref": "api",
           "product_name": "api",
+          "name": null,
           "currency": "EUR",
           "billing_start_date": "2026-04-15",
           "billing_end_date": "2026-12-31",
@@ -169,6 +173,8 @@ fn a_contract_is_shown_with_what_was_agreed() {
                 "package_size": 1000,
                 "package_price": 1.50
               },
+              "usage_product_ref": "calls",
+              "aggregation": "SUM",
               "included_quantity": 100,
               "prepaid_quantity": 2000,
               "minimum_amount": 5,

@@ -93,7 +93,7 @@ fn a_billing_cycle_is_unit_times_cycle() {
 
 #[test]
 fn each_field_of_a_product_is_held_against_its_limits() {
-    let too_many = format!("[{}]", [r#"{"line_item_id":"a"}"#; 201].join(","));
+    let too_many = format!("[{}]", [r#"{"line_item_id":"a"}"#; 501].join(","));
     let rows: &[(&str, &str, &[&str])] = &[
         ("product_pricing_ref", "null", &["product_pricing_ref required"]),
         ("billing_start_date", r#""01.01.2026""#, &["billing_start_date invalid_format"]),

@@ -78,6 +78,8 @@ pub struct ContractEdit {
 pub struct QuantityChange {
     /// The pricing of the product.
     pub pricing_ref: PricingRef,
+    /// The product number, if several products have the pricing and the start date.
+    pub product_no: Option<ProductNo>,
     /// The start date of the product, if several products have the pricing.
     pub billing_start_date: Option<NaiveDate>,
     /// The line item.
@@ -239,12 +241,18 @@ pub fn resumed(contract: &Contract) -> Amendment {
 pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &AmendmentContext<'_>) -> Result<Amendment, Refusal> {
     let is_meant = |product: &&ContractProduct| {
         product.newest_terms().is_some_and(|terms| terms.pricing.pricing_ref == change.pricing_ref)
-            && change.billing_start_date.map_or_else(|| still_bills(product, now), |start| start_of(product) == Some(start))
+            && match change.product_no {
+                Some(no) => product.no == no,
+                None => {
+                    change.billing_start_date.map_or_else(|| still_bills(product, now), |start| start_of(product) == Some(start))
+                }
+            }
     };
     let mut meant = contract.products.iter().filter(is_meant);
     let (product, None) = (meant.next(), meant.next()) else {
         let detail = "must be given, because several products of the contract have this pricing";
-        return Err(Refusal::field(&["billing_start_date"], "ambiguous_product", detail));
+        let field = if change.billing_start_date.is_some() { "product_no" } else { "billing_start_date" };
+        return Err(Refusal::field(&[field], "ambiguous_product", detail));
     };
     let Some(product) = product else {
         let detail = "must be the pricing of a product that the contract bills";

@@ -10,6 +10,7 @@ use crate::contract::schedule::BillingCycle;
 use crate::contract::terms::{
     FrozenPricing, PaymentTime, ProductTerms, RequestedLineItem, SelectedCharge, SelectedLineItem, freeze, select,
 };
+use crate::labels::Where;
 use crate::money::{Percentage, Price};
 use crate::party::legal::BuyerReference;
 use crate::party::{BankTransferDetails, CryptoDetails, NetTerms, OnlinePaymentDetails, PaymentDetails};
@@ -37,6 +38,10 @@ pub struct ProductPatch {
     pub line_items: Patch<Vec<RequestedLineItem>>,
     /// The minimum fee of a period. Clearing restores the fee of the pricing.
     pub minimum_fee: Patch<Price>,
+    /// The name on documents. Clearing restores the name of the pricing.
+    pub name: Patch<OneLine>,
+    /// The condition on the labels of events.
+    pub condition: Patch<Where>,
     /// The supplier entity.
     pub entity_ref: Patch<EntityRef>,
     /// The invoice interval.
@@ -112,6 +117,8 @@ impl ProductPatch {
             reprice: false,
             line_items: Patch::Keep,
             minimum_fee: Patch::Keep,
+            name: Patch::Keep,
+            condition: Patch::Keep,
             entity_ref: Patch::Keep,
             billing_cycle: Patch::Keep,
             issue_day: Patch::Keep,
@@ -156,6 +163,8 @@ impl ProductPatch {
             billing_start_date: self.billing_start_date.filter(|day| *day != range.start()),
             line_items,
             minimum_fee: self.minimum_fee.unless(agreed.pricing.minimum_fee.as_ref()),
+            name: self.name.unless(agreed.name.as_ref()),
+            condition: self.condition.unless(agreed.condition.as_ref()),
             entity_ref,
             billing_cycle: defaulted(self.billing_cycle).unless(Some(&agreed.schedule.cycle())),
             issue_day: self.issue_day.unless(agreed.schedule.issue_day().as_ref()),
@@ -187,6 +196,7 @@ impl ProductPatch {
     /// Applies the fields that do not depend on a day to terms.
     pub(super) fn timeless_onto(&self, terms: &ProductTerms) -> ProductTerms {
         let mut terms = terms.clone();
+        terms.name = self.name.clone().apply(terms.name);
         terms.note = self.note.clone().apply(terms.note);
         terms.buyer_reference = self.buyer_reference.clone().apply(terms.buyer_reference);
         terms.net_terms = self.net_terms.clone().apply(terms.net_terms);
@@ -256,6 +266,7 @@ impl ProductPatch {
             listed_fee = pricing.content.minimum_fee;
         }
         self.minimum_fee.put_optional(&mut terms.pricing.minimum_fee, listed_fee);
+        terms.condition = self.condition.clone().apply(terms.condition);
         if self.entity_ref.is_named() {
             terms.stated_entity = self.entity_ref.clone().apply(None);
             match catalog.entity(terms.stated_entity.as_ref()) {

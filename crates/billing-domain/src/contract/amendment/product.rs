@@ -33,6 +33,8 @@ pub(super) fn add_product(draft: &mut VersionBuilder, patch: &ProductPatch, cata
     let terms = catalog.resolve_terms(RequestedProduct {
         line_items: patch.line_items.apply(None),
         minimum_fee: patch.minimum_fee,
+        name: patch.name.apply(None),
+        condition: patch.condition.apply(None),
         entity_ref: patch.entity_ref.apply(None),
         billing_cycle: patch.billing_cycle.apply(None),
         issue_day: patch.issue_day.apply(None),

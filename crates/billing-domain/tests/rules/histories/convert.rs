@@ -2,7 +2,7 @@
 
 use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::catalog::{
-    FixedPrice, LineItem, LineItemPrice, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Tier, Tiers,
+    FixedPrice, LineItem, LineItemPrice, PriceModel as DomainModel, Pricing, PricingContent, Recurrence, Selector, Tier, Tiers,
     UsageCharge, UsagePrice, UsageProduct, UsageProductProfile,
 };
 use billing_domain::codes::{CountryCode, UnitCode};
@@ -220,6 +220,8 @@ fn fixed_price(model: &PriceModel) -> FixedPrice {
 fn usage_charge(usage: &UsageSpec) -> UsageCharge {
     UsageCharge {
         usage_product_ref: usage_ref(usage.usage),
+        selector: Selector::Every,
+        aggregation: None,
         price: match model(&usage.price) {
             DomainModel::Metered(price) => price,
             DomainModel::Flat { .. } => panic!("usage is never flat"),
@@ -421,6 +423,7 @@ pub(crate) const fn last_day(last_day: LastDay) -> amendment::CancelAt {
 /// Converts a quantity change. The product is also named by its start.
 pub(crate) fn quantity_change(request: &QuantityRequest, pricing: usize, start: Date) -> amendment::QuantityChange {
     amendment::QuantityChange {
+        product_no: None,
         pricing_ref: pricing_ref(pricing),
         billing_start_date: Some(start),
         line_item_id: item_id(request.item),

@@ -682,6 +682,7 @@ impl World {
         let named = names_product.then_some(pricing);
         let charge_ref = ChargeRef::parse(&format!("c{}", self.model.charges.len())).expect("a reference");
         let new = NewCharge {
+            product_no: None,
             charge_ref: Some(charge_ref.clone()),
             product_pricing_ref: named.map(convert::pricing_ref),
             date: day,
