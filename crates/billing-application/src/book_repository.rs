@@ -325,7 +325,8 @@ pub(crate) fn usage_total(
     if book.total_suffices(key, &kept) {
         return Ok(kept);
     }
-    let total = tx.recount_usage(organization, book.contract.customer_id, key, None)?;
+    let counted = tx.recount_usage(organization, &book.contract, &key.of_line_item(None), None)?;
+    let total = counted.totals.get(key).copied().unwrap_or(UsageTotal::ZERO);
     book.put_usage(key.clone(), total);
     Ok(total)
 }
@@ -338,11 +339,13 @@ pub(crate) fn recount(
     book: &mut ContractBook,
     asks: impl Fn(&UsageKey, &UsageTotal) -> bool,
 ) -> UseCaseResult<()> {
-    let unknown: Vec<UsageKey> =
-        book.usage().iter().filter(|(key, total)| total.events > 0 && asks(key, total)).map(|(key, _)| key.clone()).collect();
-    for key in unknown {
-        let total = tx.recount_usage(organization, book.contract.customer_id, &key, None)?;
-        book.put_usage(key, total);
+    let unknown = book.usage().iter().filter(|(key, total)| total.events > 0 && asks(key, total));
+    // One read counts the line items of a period.
+    let unknown: BTreeSet<UsageKey> = unknown.map(|(key, _)| key.of_line_item(None)).collect();
+    for period_key in unknown {
+        for (key, total) in tx.recount_usage(organization, &book.contract, &period_key, None)?.totals {
+            book.put_usage(key, total);
+        }
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::overdue::{self, VersionTimes};
 use billing_domain::ledger::receivables::{ReceivablesAccount, check_account};
+use billing_domain::ledger::recount::Recount;
 use billing_domain::ledger::{ContractBook, check};
 use billing_domain::money::MoneySum;
 use billing_domain::notification::NOTIFICATION_DAYS;
@@ -273,13 +274,19 @@ fn verify_totals(
 ) -> UseCaseResult<()> {
     let contract = &book.contract;
     let kept: BTreeMap<&UsageKey, &UsageTotal> = book.usage().iter().filter(|(_, total)| total.events > 0).collect();
-    let counted: BTreeMap<UsageKey, UsageTotal> = tx.recount_contract(contract.key(organization))?.into_iter().collect();
+    let Recount { totals: counted, uncounted } = tx.recount_contract(organization, contract)?;
     found.events += counted.values().map(|total| total.events).sum::<u64>();
+    if let Some(uncounted) = uncounted {
+        found.events += uncounted.count;
+        let detail = format!("{} events are counted by no line item, the first is {}", uncounted.count, uncounted.first);
+        found.find(contract.contract_ref, detail);
+    }
     for key in kept.keys().copied().chain(counted.keys()).collect::<BTreeSet<_>>() {
         if !same_total(kept.get(key).copied(), counted.get(key)) {
             let detail = format!(
-                "usage of {} in the period from {}: kept {:?}, counted {:?}",
+                "usage of {}{} in the period from {}: kept {:?}, counted {:?}",
                 key.usage_product_ref,
+                key.line_item_id.as_ref().map_or_else(String::new, |id| format!(", line item {id},")),
                 key.period_start,
                 kept.get(key),
                 counted.get(key)

@@ -5,12 +5,13 @@
 use chrono::NaiveDate;
 
 use crate::calendar::Timestamp;
+use crate::contract::selection::Uncounted;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
 use crate::party::Entity;
-use crate::refs::{ContractRef, EntityRef, ProductNo, UsageProductRef};
+use crate::refs::{ContractRef, EntityRef, LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::MatchRefusal;
-use crate::usage::Validations;
+use crate::usage::{ReportData, UsageKey, Validations};
 
 /// The facts about an event that matching needs.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub struct EventFacts<'a> {
     pub usage_product_ref: &'a UsageProductRef,
     /// The time of the usage.
     pub occurred_at: Timestamp,
+    /// The labels of the event.
+    pub labels: Option<&'a ReportData>,
     /// The checks of the event.
     pub validations: Option<&'a Validations>,
 }
@@ -34,6 +37,21 @@ pub struct Match<'c> {
     pub period: ProductPeriod<'c>,
     /// The entity that bills.
     pub entity: &'c Entity,
+    /// The line item that counts the event; `None` if all line items of the usage product count it.
+    pub line_item_id: Option<&'c LineItemId>,
+}
+
+impl Match<'_> {
+    /// Returns the key of the running total that counts the event.
+    pub fn usage_key(&self, usage_product_ref: &UsageProductRef) -> UsageKey {
+        UsageKey {
+            contract_ref: self.contract.contract_ref,
+            product_no: self.period.product_no,
+            period_start: self.period.start(),
+            usage_product_ref: usage_product_ref.clone(),
+            line_item_id: self.line_item_id.cloned(),
+        }
+    }
 }
 
 /// Selects the contract product of an event. The result is deterministic.
@@ -47,24 +65,12 @@ pub fn match_event<'c>(
     contracts: impl IntoIterator<Item = &'c Contract>,
     entities: &'c [Entity],
 ) -> Result<Match<'c>, MatchRefusal> {
-    let candidates = contracts.into_iter().flat_map(|contract| candidates(event, None, contract, entities)).collect();
-    select(event, candidates)
+    select(event, None, candidates(event, None, contracts, entities)?)
 }
 
-/// Selects the best candidate that meets the validations.
-fn select<'c>(event: EventFacts<'_>, mut candidates: Vec<Match<'c>>) -> Result<Match<'c>, MatchRefusal> {
-    candidates.sort_by_key(rank);
-    let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
-    let Some(validations) = event.validations else { return Ok(*best) };
-    match candidates.iter().find(|candidate| check_validations(validations, candidate.period.terms).is_ok()) {
-        Some(candidate) => Ok(*candidate),
-        None => check_validations(validations, best.period.terms).map(|()| *best),
-    }
-}
-
-/// Selects the contract product of an event whose timestamp or validations changed. The product that the event was first matched to
-/// is selected if it meters the event with its new facts and the validations are met. So an event that is moved away and back costs
-/// what it cost before. Otherwise, all products are candidates as for a new event (billing rules 5).
+/// Selects the contract product of an event whose timestamp, labels or validations changed. The product that the event was first
+/// matched to comes first among the products with `where`, and among those without. So an event that is moved away and back
+/// costs what it cost before (billing rules 5).
 ///
 /// `first` is the product of the first match. `service_date` is the recorded date if the timestamp is unchanged.
 ///
@@ -77,39 +83,69 @@ pub fn match_changed_event<'c>(
     contracts: &'c [Contract],
     entities: &'c [Entity],
 ) -> Result<Match<'c>, MatchRefusal> {
-    let candidates: Vec<Match<'c>> =
-        contracts.iter().flat_map(|contract| candidates(event, service_date, contract, entities)).collect();
-    let again = candidates.iter().find(|candidate| {
-        let is_met = |validations| check_validations(validations, candidate.period.terms).is_ok();
-        (candidate.contract.contract_ref, candidate.period.product_no) == first && event.validations.is_none_or(is_met)
-    });
-    again.copied().map_or_else(|| select(event, candidates), Ok)
+    select(event, Some(first), candidates(event, service_date, contracts, entities)?)
 }
 
-/// Ranks candidates: the latest billing start first, then the oldest contract, then the position of the product in its contract.
-fn rank(candidate: &Match<'_>) -> impl Ord + use<> {
-    let start: NaiveDate = candidate.period.terms.schedule.range().start();
-    let contract = candidate.contract;
-    (std::cmp::Reverse(start), contract.created_at, contract.contract_ref, candidate.period.product_no)
+/// Selects the best candidate that meets the validations. `first` is the product of an earlier match.
+fn select<'c>(
+    event: EventFacts<'_>,
+    first: Option<(ContractRef, ProductNo)>,
+    mut candidates: Vec<Match<'c>>,
+) -> Result<Match<'c>, MatchRefusal> {
+    candidates.sort_by_key(|candidate| rank(candidate, first));
+    let best = candidates.first().ok_or(MatchRefusal::NoMatchingContract)?;
+    let Some(validations) = event.validations else { return Ok(*best) };
+    match candidates.iter().find(|candidate| check_validations(validations, candidate.period.terms).is_ok()) {
+        Some(candidate) => Ok(*candidate),
+        None => check_validations(validations, best.period.terms).map(|()| *best),
+    }
 }
 
+/// Ranks candidates: those with `where` first, then the product of an earlier match, then the latest billing start, then the
+/// oldest contract, then the position of the product in its contract.
+fn rank(candidate: &Match<'_>, first: Option<(ContractRef, ProductNo)>) -> impl Ord + use<> {
+    let (contract, terms) = (candidate.contract, candidate.period.terms);
+    let start: NaiveDate = terms.schedule.range().start();
+    let is_first = first == Some((contract.contract_ref, candidate.period.product_no));
+    let by_age = (contract.created_at, contract.contract_ref, candidate.period.product_no);
+    (terms.condition.is_none(), !is_first, std::cmp::Reverse(start), by_age)
+}
+
+/// Returns the products whose terms count an event on its service date.
+///
+/// # Errors
+/// Returns [`MatchRefusal::NoMatchingLine`] if products meter the usage product on that date, but none of them counts the event.
 fn candidates<'c>(
     event: EventFacts<'_>,
     service_date: Option<NaiveDate>,
-    contract: &'c Contract,
+    contracts: impl IntoIterator<Item = &'c Contract>,
     entities: &'c [Entity],
-) -> Vec<Match<'c>> {
+) -> Result<Vec<Match<'c>>, MatchRefusal> {
     let find = |entity_ref: &EntityRef| entities.iter().find(|entity| entity.entity_ref == *entity_ref);
-    let per_product = contract.products.iter().filter_map(|product| {
-        // The service date depends on the entity, and the entity depends on the terms in force on that date. So each entity is tried.
-        product.terms().filter_map(|terms| find(&terms.entity_ref)).find_map(|entity| {
-            let date = service_date.unwrap_or_else(|| entity.profile.time_zone.service_date(event.occurred_at));
-            let period = product.period_at(date)?;
-            let fits = period.terms.entity_ref == entity.entity_ref && period.terms.meters(event.usage_product_ref);
-            fits.then_some(Match { contract, service_date: date, period, entity })
-        })
-    });
-    per_product.collect()
+    let (mut found, mut unpriced) = (Vec::new(), None);
+    for contract in contracts {
+        for product in &contract.products {
+            // The service date depends on the entity, and the entity depends on the terms in force on that date. So each entity is
+            // tried.
+            for entity in product.terms().filter_map(|terms| find(&terms.entity_ref)) {
+                let date = service_date.unwrap_or_else(|| entity.profile.time_zone.service_date(event.occurred_at));
+                let period = product.period_at(date).filter(|period| period.terms.entity_ref == entity.entity_ref);
+                let Some(period) = period else { continue };
+                match period.terms.select(event.usage_product_ref, event.labels) {
+                    Ok(line_item_id) => {
+                        found.push(Match { contract, service_date: date, period, entity, line_item_id });
+                        break;
+                    }
+                    Err(Uncounted::UnpricedLabel(label)) => unpriced = unpriced.or(Some(label)),
+                    Err(Uncounted::NotMetered) => {}
+                }
+            }
+        }
+    }
+    match unpriced.filter(|_| found.is_empty()) {
+        Some(label) => Err(MatchRefusal::NoMatchingLine(label)),
+        None => Ok(found),
+    }
 }
 
 /// Checks whether a document with these terms satisfies the validations of an event.

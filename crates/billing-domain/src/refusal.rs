@@ -4,6 +4,7 @@
 
 use thiserror::Error;
 
+use crate::contract::selection::UnpricedLabel;
 use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;
@@ -14,6 +15,9 @@ pub enum MatchRefusal {
     /// `no_matching_contract`: no product of the customer bills the usage on its service date.
     #[error("no contract of the customer bills this usage product on the event's service date")]
     NoMatchingContract,
+    /// `no_matching_line`: the usage product is metered on the service date, but no line item has a price for a label.
+    #[error("{}", unpriced(.0))]
+    NoMatchingLine(UnpricedLabel),
     /// `no_matching_contract`: no product of the contract bills the date of a charge.
     #[error("no product of the contract with this pricing bills the date: use a day that a product covers")]
     NoChargedProduct,
@@ -33,6 +37,22 @@ pub enum MatchRefusal {
         /// The entity of the document.
         actual: EntityRef,
     },
+}
+
+/// The maximum number of priced values that a refusal lists.
+const MAX_LISTED_VALUES: usize = 20;
+
+/// Explains that no line item has a price for a label.
+fn unpriced(label: &UnpricedLabel) -> String {
+    let is = label.text.as_ref().map_or_else(|| "is missing".to_owned(), |text| format!("is {text}"));
+    let mut priced = label.priced.iter().take(MAX_LISTED_VALUES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if let Some(more) = label.priced.len().checked_sub(MAX_LISTED_VALUES).filter(|more| *more > 0) {
+        priced = format!("{priced} and {more} more");
+    }
+    let key = &label.key;
+    format!(
+        "the label {key} {is}, and the contract has prices for {priced}: report one of them, or add a line item for this {key}"
+    )
 }
 
 /// The reason why the domain rejects a request.
@@ -123,6 +143,7 @@ impl Refusal {
             Self::Conflict { code, .. } => vec![code],
             Self::Waits { reason, .. } => vec![reason.code()],
             Self::NoMatch(MatchRefusal::NoMatchingContract | MatchRefusal::NoChargedProduct) => vec!["no_matching_contract"],
+            Self::NoMatch(MatchRefusal::NoMatchingLine(_)) => vec!["no_matching_line"],
             Self::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
                 vec!["validation_mismatch"]
             }

@@ -11,7 +11,7 @@ use crate::document::numbering::DocumentNumber;
 use crate::idempotency::{BodyDigest, BodyHash, IdempotencyKey};
 use crate::money::Currency;
 use crate::quantity::{Quantity, QuantitySum};
-use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, ProductNo, UsageProductRef};
+use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, LineItemId, ProductNo, UsageProductRef};
 
 use rust_decimal::Decimal;
 use uuid::Uuid;
@@ -24,6 +24,9 @@ pub const MAX_REPORT_KEY_CHARS: usize = 128;
 pub const MAX_REPORT_VALUE_BYTES: usize = 2048;
 /// The maximum time in seconds that a timestamp may be ahead of the clock.
 pub const MAX_AHEAD_SECONDS: i64 = 300;
+
+/// The bound of the total of one line item, so that the totals of all line items of a pricing can be joined.
+const MAX_LINE_ITEM_SUM: Decimal = Decimal::from_parts(1_874_919_424, 2_328_306, 0, false, 0);
 
 /// A value of additional report data. Numbers keep their original text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,13 +206,15 @@ impl UsageEvent {
         }
     }
 
-    /// Returns the key of the running total that the event counts in.
-    pub fn usage_key(&self) -> UsageKey {
+    /// Returns the key of the running total of all line items in the event's period, of which the event counts in one. A
+    /// contract's terms select the line item: [`Contract::usage_key`](crate::contract::Contract::usage_key).
+    pub fn period_key(&self) -> UsageKey {
         UsageKey {
             contract_ref: self.placement.contract_ref,
             product_no: self.placement.product_no,
             period_start: self.placement.service_period.start(),
             usage_product_ref: self.usage_product_ref.clone(),
+            line_item_id: None,
         }
     }
 }
@@ -247,7 +252,8 @@ pub struct NewEventKeyRecord {
     pub document_number: DocumentNumber,
 }
 
-/// The key of a running total: a usage product in a service period of a contract product.
+/// The key of a running total: a usage product in a service period of a contract product, or one of its line items with `where`
+/// or `rest`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageKey {
     /// The contract.
@@ -258,6 +264,22 @@ pub struct UsageKey {
     pub period_start: NaiveDate,
     /// The usage product.
     pub usage_product_ref: UsageProductRef,
+    /// The line item that counts the events; `None` if no line item of the usage product has `where` or `rest`.
+    pub line_item_id: Option<LineItemId>,
+}
+
+impl UsageKey {
+    /// Returns the key of the running total of a line item in the same period.
+    #[must_use]
+    pub fn of_line_item(&self, line_item_id: Option<&LineItemId>) -> Self {
+        Self { line_item_id: line_item_id.cloned(), ..self.clone() }
+    }
+
+    /// Returns whether both running totals are of the same usage product and period.
+    pub fn is_of_same_period(&self, other: &Self) -> bool {
+        (self.contract_ref, self.product_no, self.period_start, &self.usage_product_ref)
+            == (other.contract_ref, other.product_no, other.period_start, &other.usage_product_ref)
+    }
 }
 
 /// The values of an event that count in a running total.
@@ -407,6 +429,11 @@ impl UsageTotal {
             latest,
             last_day: self.last_day.filter(is_known),
         })
+    }
+
+    /// Returns whether the sum is small enough for the total of one of many line items, which can be joined.
+    pub fn fits_line_item(&self) -> bool {
+        self.sum.as_decimal() < MAX_LINE_ITEM_SUM
     }
 
     /// Returns whether the total determines the quantity Q of an aggregation. If not, the events must be recounted.

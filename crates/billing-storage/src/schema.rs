@@ -378,12 +378,13 @@ tables! {
         chain_length -> BigInt,
         chain_head -> Binary,
     }
-    usage_totals (customer_id, contract_id, product_no, period_start, usage_product_ref) {
+    usage_totals (customer_id, contract_id, product_no, period_start, usage_product_ref, line_item_id) {
         customer_id -> Id,
         contract_id -> Id,
         product_no -> Integer,
         period_start -> Day,
         usage_product_ref -> Text,
+        line_item_id -> Text,
         organization_id -> Id,
         sum -> Dec,
         events -> BigInt,

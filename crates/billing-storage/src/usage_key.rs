@@ -1,6 +1,7 @@
 //! Statements on running totals that diesel cannot write as prepared statements.
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::refs::LineItemId;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::pg::Pg;
@@ -22,6 +23,12 @@ struct KeyColumns<'a> {
     product_no: i32,
     period_start: NaiveDate,
     usage_product_ref: &'a str,
+    line_item_id: &'a str,
+}
+
+/// Returns the stored line item of a key. A key cannot contain NULL.
+pub(crate) fn stored_line_item(key: &UsageKey) -> &str {
+    key.line_item_id.as_ref().map_or("", LineItemId::as_str)
 }
 
 impl<'a> KeyColumns<'a> {
@@ -31,6 +38,7 @@ impl<'a> KeyColumns<'a> {
             product_no: i32::from(key.product_no.0),
             period_start: key.period_start,
             usage_product_ref: key.usage_product_ref.as_str(),
+            line_item_id: stored_line_item(key),
         }
     }
 }
@@ -73,7 +81,7 @@ statement!(['a,] PutTotal<'a> = PutTotal<'static>);
 
 macro_rules! key_columns {
     () => {
-        "(contract_id, product_no, period_start, usage_product_ref)"
+        "(contract_id, product_no, period_start, usage_product_ref, line_item_id)"
     };
 }
 
@@ -89,6 +97,8 @@ macro_rules! fragments {
                 out.push_bind_param::<Day, _>(&self.period_start)?;
                 out.push_sql(", ");
                 out.push_bind_param::<Text, _>(self.usage_product_ref)?;
+                out.push_sql(", ");
+                out.push_bind_param::<Text, _>(self.line_item_id)?;
                 out.push_sql(")");
                 Ok(())
             }
@@ -132,6 +142,7 @@ fn columns_of(totals: &[PutTotal<'_>]) -> (Columns, Columns) {
         ("product_no", column(totals, |total| total.key.product_no)),
         ("period_start", column(totals, |total| total.key.period_start)),
         ("usage_product_ref", column(totals, |total| total.key.usage_product_ref)),
+        ("line_item_id", column(totals, |total| total.key.line_item_id)),
     ];
     let values = vec![
         ("sum", column(totals, |total| total.sum)),
@@ -165,8 +176,21 @@ pub(crate) struct AddTotals {
 }
 
 /// The columns that [`AddTotals`] returns.
-pub(crate) type TotalColumns =
-    (Id, Integer, Day, Text, Dec, BigInt, Nullable<Dec>, Nullable<Ts>, Nullable<Day>, Nullable<Id>, Nullable<Dec>, Nullable<Day>);
+pub(crate) type TotalColumns = (
+    Id,
+    Integer,
+    Day,
+    Text,
+    Text,
+    Dec,
+    BigInt,
+    Nullable<Dec>,
+    Nullable<Ts>,
+    Nullable<Day>,
+    Nullable<Id>,
+    Nullable<Dec>,
+    Nullable<Day>,
+);
 
 impl AddTotals {
     /// Creates the statement. The totals contain the new events only.
@@ -233,11 +257,14 @@ impl QueryFragment<Pg> for AddTotals {
             out.push_sql(
                 " JOIN usage_totals h ON h.customer_id = a.customer_id AND h.contract_id = a.contract_id \
                  AND h.product_no = a.product_no AND h.period_start = a.period_start \
-                 AND h.usage_product_ref = a.usage_product_ref WHERE h.organization_id = ",
+                 AND h.usage_product_ref = a.usage_product_ref AND h.line_item_id = a.line_item_id WHERE h.organization_id = ",
             );
             out.push_bind_param::<Id, _>(&self.organization)?;
             self.push_customers("h.customer_id", &mut out)?;
-            out.push_sql(" ORDER BY h.contract_id, h.product_no, h.period_start, h.usage_product_ref FOR UPDATE OF h) ");
+            out.push_sql(
+                " ORDER BY h.contract_id, h.product_no, h.period_start, h.usage_product_ref, h.line_item_id \
+                 FOR UPDATE OF h) ",
+            );
         }
         out.push_sql(concat!(
             "UPDATE usage_totals t SET sum = t.sum + n.sum, events = t.events + n.events, ",
@@ -261,12 +288,13 @@ impl QueryFragment<Pg> for AddTotals {
         }
         out.push_sql(
             " WHERE t.customer_id = n.customer_id AND t.contract_id = n.contract_id AND t.product_no = n.product_no \
-             AND t.period_start = n.period_start AND t.usage_product_ref = n.usage_product_ref AND t.organization_id = ",
+             AND t.period_start = n.period_start AND t.usage_product_ref = n.usage_product_ref \
+             AND t.line_item_id = n.line_item_id AND t.organization_id = ",
         );
         out.push_bind_param::<Id, _>(&self.organization)?;
         self.push_customers("t.customer_id", &mut out)?;
         out.push_sql(
-            " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.sum, t.events, t.max, \
+            " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.line_item_id, t.sum, t.events, t.max, \
              t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day",
         );
         Ok(())

@@ -745,6 +745,8 @@ CREATE TABLE usage_totals (
     -- The first day of the service period.
     period_start        DATE NOT NULL,
     usage_product_ref   TEXT COLLATE "C" NOT NULL,
+    -- The line item that counts the events. Empty if no line item of the usage product has `where` or `rest`.
+    line_item_id        TEXT COLLATE "C" NOT NULL DEFAULT '',
     organization_id     UUID NOT NULL,
     sum                 NUMERIC NOT NULL,
     events              BIGINT NOT NULL,
@@ -756,7 +758,7 @@ CREATE TABLE usage_totals (
     latest_quantity     NUMERIC,
     -- The latest service date of all events. A time zone that moved west can make it later than `latest_service_date`.
     last_day            DATE,
-    PRIMARY KEY (customer_id, contract_id, product_no, period_start, usage_product_ref),
+    PRIMARY KEY (customer_id, contract_id, product_no, period_start, usage_product_ref, line_item_id),
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id),
     CHECK ((latest_at IS NULL) = (latest_event_id IS NULL) AND (latest_at IS NULL) = (latest_quantity IS NULL)
         AND (latest_at IS NULL) = (latest_service_date IS NULL))

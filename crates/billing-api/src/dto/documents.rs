@@ -252,9 +252,11 @@ answer! {
 answer! {
     /// A product of a document.
     DocumentProductJson of product: BilledProduct {
+        /// Number of the product in the contract.
+        product_no: u16 = product.product_no.0,
         /// Pricing reference.
         product_pricing_ref: NamedRef = &product.pricing_ref,
-        /// Name of the pricing.
+        /// Name of the product, or else of the pricing.
         product_name: LineText = &product.name,
         /// Minimum amount per period.
         minimum_fee: Option<ExactNumber> = product.minimum_fee,

@@ -233,6 +233,7 @@ const MATCHING: &[&str] = &[
     "amount_out_of_range",
     "conflicting_fields",
     "no_matching_contract",
+    "no_matching_line",
     "timestamp_in_future",
     "too_many_documents",
     "unknown_usage_product",
@@ -247,6 +248,7 @@ const PERIODS: &[&str] = &[
     "not_retroactive",
     "pricing_mismatch",
     "too_many_documents",
+    "too_many_events",
 ];
 /// Codes for contract terms.
 const TERMS: &[&str] = &[
@@ -256,7 +258,9 @@ const TERMS: &[&str] = &[
     "entity_required",
     "exemption_reason_required",
     "o_stands_alone",
+    "overlapping_where",
     "prepaid_needs_before_use",
+    "several_rest",
     "tax_category_rate",
     "too_many_documents",
     "unknown_exemption_code",

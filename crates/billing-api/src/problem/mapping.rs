@@ -140,6 +140,10 @@ impl Problem {
         let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, error.to_string());
         match refusal {
             MatchRefusal::NoMatchingContract => unprocessable("no_matching_contract"),
+            MatchRefusal::NoMatchingLine(label) => {
+                let path = ["additional_report_data", &label.key];
+                unprocessable("no_matching_line").with_error(&path, "no_matching_line", error.to_string())
+            }
             MatchRefusal::NoChargedProduct => {
                 let detail = "is not billed by a product of the contract";
                 unprocessable("no_matching_contract").with_error(&["date"], "no_matching_contract", detail)

@@ -3,13 +3,16 @@
 //! `allow_backdated` raises the limit on the number of documents that become due at once (billing rules 1.6).
 
 use billing_domain::audit::AuditAction;
+use billing_domain::contract::Contract;
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::resolve::Catalog;
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::amend::{self, BackdatingPolicy};
+use billing_domain::ledger::recount::Recount;
 use billing_domain::metadata::MetadataSubject;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
+use billing_domain::usage::UsageKey;
 use billing_domain::violation::Violations;
 
 use super::create::{catalog_of, named_by};
@@ -54,7 +57,15 @@ pub fn edit_contract(
             Patch::Keep | Patch::Clear => None,
         });
         book_repository::load_legal_data(cx.tx, cx.organization, book, accounts, cx.now)?;
-        Ok(amend::edit(book, edit, &catalog, backdated, cx.now, &mut cx.ids())?)
+        let (organization, now, mut ids) = (cx.organization, cx.now, cx.ids());
+        let recount = |contract: &Contract, period_key: &UsageKey| -> UseCaseResult<Recount> {
+            let counted = cx.tx.recount_usage(organization, contract, period_key, None)?;
+            // The totals of line items may not exist yet.
+            let keys: Vec<_> = counted.totals.keys().map(|key| (contract.customer_id, key.clone())).collect();
+            cx.tx.lock_usage(organization, &keys)?;
+            Ok(counted)
+        };
+        amend::edit(book, (edit, &catalog), backdated, now, recount, &mut ids)
     })
 }
 

@@ -5,12 +5,12 @@
 //! read rows that an earlier decision of the same transaction has yet to write. Changes that would read such rows are
 //! deferred to a later transaction.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::{Date, Period};
 use billing_domain::catalog::UsageProduct;
-use billing_domain::contract::{Contract, ProductPeriod};
-use billing_domain::document::totals::usage_key;
+use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, require_not_future};
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
@@ -18,7 +18,7 @@ use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, Placement, ReportData, UsageEvent, UsageKey, UsageTotal};
 use billing_domain::violation::Violations;
 
 use super::ingest::MAX_HOLD_ATTEMPTS;
@@ -98,6 +98,27 @@ struct ChangeCandidate {
     revised: UsageEvent,
     /// The service period for a changed timestamp or changed validations.
     target: Option<TargetPeriod>,
+}
+
+impl ChangeCandidate {
+    /// Returns whether the timestamp or the validations change.
+    fn is_rescheduled(&self) -> bool {
+        self.revised.occurred_at != self.event.occurred_at || self.revised.validations != self.event.validations
+    }
+
+    /// Returns the keys of the labels whose text changes.
+    fn changed_labels(&self) -> impl Iterator<Item = &str> {
+        let (before, after) = (self.event.report_data.as_ref(), self.revised.report_data.as_ref());
+        let keys = before.into_iter().chain(after).flat_map(ReportData::entries).map(|(key, _)| key.as_str());
+        let text = |data: Option<&'_ ReportData>, key: &str| data.and_then(|data| data.label(key)).map(Cow::into_owned);
+        keys.filter(move |key| text(before, key) != text(after, key))
+    }
+}
+
+/// Returns whether terms of a customer's contracts read a label of an event.
+fn is_read(contracts: &[Contract], event: &UsageEvent, key: &str) -> bool {
+    let terms = contracts.iter().flat_map(|contract| &contract.products).flat_map(ContractProduct::terms);
+    terms.into_iter().any(|terms| terms.reads_label(&event.usage_product_ref, key))
 }
 
 /// A service period that an event is matched to.
@@ -235,9 +256,7 @@ impl ChangeBatch<'_> {
 
     /// Finds the target periods of events whose timestamps or validations change.
     fn find_targets(&self, cx: &mut Cx<'_>, seen: &mut [(usize, UseCaseResult<ChangeCandidate>)]) -> UseCaseResult<()> {
-        let moves = |ChangeCandidate { event, revised, .. }: &ChangeCandidate| {
-            revised.occurred_at != event.occurred_at || revised.validations != event.validations
-        };
+        let moves = |seen: &ChangeCandidate| seen.is_rescheduled() || seen.changed_labels().next().is_some();
         let moving = seen.iter().filter_map(|(_, seen)| seen.as_ref().ok().filter(|seen| moves(seen)));
         let pairs: BTreeSet<(CustomerId, UsageProductRef)> =
             moving.map(|seen| (seen.event.customer_id, seen.event.usage_product_ref.clone())).collect();
@@ -256,6 +275,9 @@ impl ChangeBatch<'_> {
             let moved = std::mem::replace(looked, Err(UseCaseError::InvariantViolation("an event that moves nowhere")));
             *looked = moved.and_then(|moved| {
                 let of_customer = candidates.get(&moved.event.customer_id).map_or(&[][..], Vec::as_slice);
+                if !moved.is_rescheduled() && !moved.changed_labels().any(|key| is_read(of_customer, &moved.event, key)) {
+                    return Ok(moved);
+                }
                 let target = Some(target_of(&moved, of_customer, &entities)?);
                 Ok(ChangeCandidate { target, ..moved })
             });
@@ -293,7 +315,8 @@ impl ChangeBatch<'_> {
     /// stores. Returns `None` if the change needs rows that earlier decisions have yet to write.
     fn revise(&self, cx: &mut Cx<'_>, books: &mut WorkingBooks, seen: &ChangeCandidate) -> UseCaseResult<Option<UsageEvent>> {
         let ChangeCandidate { event: present, revised, target } = seen;
-        let (from, old_key) = (present.placement.contract_ref, present.usage_key());
+        let from = present.placement.contract_ref;
+        let old_key = books.key_of(present)?;
         // If the event stays in its period, the new date counts.
         let service_date = target.as_ref().map_or(present.service_date, |target| target.service_date);
         let moved = target.as_ref().filter(|target| target.key != old_key);
@@ -303,7 +326,8 @@ impl ChangeBatch<'_> {
         }
         let mut book = books.take(from)?;
         let mut other = to.map(|to| books.take(to)).transpose()?;
-        let decided = self.revise_in(cx, books, (&mut book, other.as_mut()), seen, (moved, service_date));
+        let keys = (&old_key, moved);
+        let decided = self.revise_in(cx, books, (&mut book, other.as_mut()), seen, (keys, service_date));
         books.put(book);
         if let Some(other) = other {
             books.put(other);
@@ -331,39 +355,40 @@ impl ChangeBatch<'_> {
         books: &WorkingBooks,
         (book, other): (&mut ContractBook, Option<&mut ContractBook>),
         ChangeCandidate { event: present, revised, .. }: &ChangeCandidate,
-        (moved, service_date): (Option<&TargetPeriod>, Date),
+        ((old_key, moved), service_date): ((&UsageKey, Option<&TargetPeriod>), Date),
     ) -> UseCaseResult<Option<Placement>> {
-        let (organization, now, old_key) = (cx.organization, cx.now, present.usage_key());
+        let (organization, now) = (cx.organization, cx.now);
         let listed_on = present.placement.document_ref;
-        let may_count = !books.changed.contains(&old_key);
-        let kept = book.usage().get(&old_key);
-        if !book.total_suffices(&old_key, &kept) && !may_count {
+        let may_count = !books.changed.contains(old_key);
+        let kept = book.usage().get(old_key);
+        if !book.total_suffices(old_key, &kept) && !may_count {
             return Ok(None);
         }
-        let total = book_repository::usage_total(cx.tx, organization, book, &old_key)?;
+        let total = book_repository::usage_total(cx.tx, organization, book, old_key)?;
         let mut without = total.minus(present.counted())?;
         // The reduced total may lack values that the line items need.
-        if !book.total_suffices(&old_key, &without) {
+        if !book.total_suffices(old_key, &without) {
             if !may_count {
                 return Ok(None);
             }
-            without = cx.tx.recount_usage(organization, present.customer_id, &old_key, Some(present.event_ref))?;
+            let except = Some(present.event_ref);
+            let others = cx.tx.recount_usage(organization, &book.contract, &present.period_key(), except)?;
+            without = others.totals.get(old_key).copied().unwrap_or(UsageTotal::ZERO);
         }
         let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
-        let change = (present.counted(), without);
+        let change = post::PresentEvent { key: old_key, counted: present.counted(), without, listed_on };
         let ids = &mut cx.ids();
         let before = books.before(book)?;
         let Some(moved) = moved else {
-            let period = period_of(book, &old_key);
+            let period = book.contract.period_of(old_key);
             if let (Some(validations), Some(_), Some(period)) = (&revised.validations, after, period) {
                 check_validations(validations, period.terms)?;
             }
-            let document_ref = book
-                .decide_or_restore(before, |book| post::post_usage_change(book, &old_key, change, after, listed_on, now, ids))?;
+            let after = after.map(|after| (old_key, after));
+            let document_ref = book.decide_or_restore(before, |book| post::post_usage_change(book, change, after, now, ids))?;
             return Ok(Some(Placement { document_ref, ..present.placement }));
         };
         let counted = after.ok_or(UseCaseError::InvariantViolation("an event that moves and is deleted"))?;
-        let (no, product) = (moved.key.product_no, &moved.key.usage_product_ref);
         let target = other.as_deref().unwrap_or(&*book);
         if !target.total_suffices(&moved.key, &target.usage().get(&moved.key)) && books.changed.contains(&moved.key) {
             return Ok(None);
@@ -375,20 +400,24 @@ impl ChangeBatch<'_> {
                 book_repository::usage_total(cx.tx, organization, other, &moved.key)?;
                 let before_other = books.before(other)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, change, None, listed_on, now, ids)?;
-                    other.decide_or_restore(before_other, |other| post::post_usage(other, no, product, &[counted], now, ids))
+                    post::post_usage_change(book, change, None, now, ids)?;
+                    other.decide_or_restore(before_other, |other| post::post_usage(other, &moved.key, &[counted], now, ids))
                 })?
             }
             None => {
                 book_repository::usage_total(cx.tx, organization, book, &moved.key)?;
                 book.decide_or_restore(before, |book| {
-                    post::post_usage_change(book, &old_key, change, None, listed_on, now, ids)?;
-                    post::post_usage(book, no, product, &[counted], now, ids)
+                    // Another line item of the same period: both totals change in one posting, so that one difference is billed.
+                    if moved.key.is_of_same_period(old_key) {
+                        return post::post_usage_change(book, change, Some((&moved.key, counted)), now, ids);
+                    }
+                    post::post_usage_change(book, change, None, now, ids)?;
+                    post::post_usage(book, &moved.key, &[counted], now, ids)
                 })?
             }
         };
         let (contract_ref, service_period) = (moved.key.contract_ref, moved.service_period);
-        Ok(Some(Placement { contract_ref, product_no: no, service_period, document_ref }))
+        Ok(Some(Placement { contract_ref, product_no: moved.key.product_no, service_period, document_ref }))
     }
 
     /// Writes the decisions and the new revisions of the events.
@@ -429,6 +458,13 @@ impl WorkingBooks {
         let mut of_book = |contract_ref: &ContractRef| listed_on.remove(contract_ref).unwrap_or_default();
         let wanted = self.now.keys().map(&mut of_book).collect();
         book_repository::load_documents_of_all(tx, organization, self.now.values_mut().collect(), wanted)
+    }
+
+    /// Returns the key of the running total that counts a stored event.
+    fn key_of(&self, event: &UsageEvent) -> UseCaseResult<UsageKey> {
+        let contract_ref = event.placement.contract_ref;
+        let book = self.now.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
+        book.contract.usage_key(event).map_err(|_| corrupt("an event", &event.event_ref, "is counted by no line item"))
     }
 
     fn take(&mut self, contract: ContractRef) -> UseCaseResult<ContractBook> {
@@ -510,13 +546,14 @@ fn target_of(
     let facts = EventFacts {
         usage_product_ref: &revised.usage_product_ref,
         occurred_at: revised.occurred_at,
+        labels: revised.report_data.as_ref(),
         validations: revised.validations.as_ref(),
     };
     // A service date changes only with its timestamp.
     let service_date = (revised.occurred_at == event.occurred_at).then_some(event.service_date);
     let found = match_changed_event(facts, event.first_matched(), service_date, contracts, entities)?;
     Ok(TargetPeriod {
-        key: usage_key(found.contract.contract_ref, &found.period, &revised.usage_product_ref),
+        key: found.usage_key(&revised.usage_product_ref),
         service_period: found.period.days(),
         service_date: found.service_date,
     })
@@ -525,8 +562,4 @@ fn target_of(
 pub(super) fn live_event(tx: &mut dyn Tx, organization: OrganizationId, event_ref: EventRef) -> UseCaseResult<UsageEvent> {
     let event = tx.event(organization, event_ref)?;
     event.filter(|event| !event.deleted).ok_or(UseCaseError::Unknown(ResourceKind::Event))
-}
-
-fn period_of<'b>(book: &'b ContractBook, key: &UsageKey) -> Option<ProductPeriod<'b>> {
-    book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start))
 }

@@ -13,7 +13,6 @@ use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::{Aggregation, UsageProduct};
 use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
-use billing_domain::document::totals::usage_key;
 use billing_domain::event_input::NewUsageEvent;
 use billing_domain::imports::ImportedEvent;
 use billing_domain::ledger::{ContractBook, ContractHeader, Entry, Extent, post};
@@ -269,6 +268,7 @@ impl<'a> IngestBatch<'a> {
             let facts = EventFacts {
                 usage_product_ref: &product.usage_product_ref,
                 occurred_at: event.occurred_at,
+                labels: event.report_data.as_ref(),
                 validations: event.validations.as_ref(),
             };
             let (of_customer, entities): (&[Arc<Contract>], &[Entity]) = match rows_of(resolved) {
@@ -286,7 +286,7 @@ impl<'a> IngestBatch<'a> {
                         service_date: found.service_date,
                         quantity: event.quantity,
                     };
-                    let key = usage_key(contract_ref, &found.period, &product.usage_product_ref);
+                    let key = found.usage_key(&product.usage_product_ref);
                     matched.push(MatchedEvent { resolved: *resolved, counted, key, service_period: found.period.days() });
                     contracts.entry(contract_ref).or_insert_with(|| {
                         let entities = book_repository::billing(found.contract, entities);
@@ -380,10 +380,7 @@ impl<'a> IngestBatch<'a> {
     ) -> UseCaseResult<()> {
         let (before, now, mut ids) = (book.clone(), cx.now, cx.ids());
         let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
-            book.decide_or_restore(&before, |book| {
-                post::post_usage(book, key.product_no, &key.usage_product_ref, events, now, &mut ids)
-            })
-            .map_err(UseCaseError::from)
+            book.decide_or_restore(&before, |book| post::post_usage(book, key, events, now, &mut ids)).map_err(UseCaseError::from)
         };
         let mut rest = group.into_iter();
         let mut may_share = true;
@@ -515,11 +512,9 @@ impl<'a> IngestBatch<'a> {
 
 /// Returns whether all line items that a running total prices need only its sum or its number of events.
 fn is_summed(book: &ContractBook, key: &UsageKey) -> bool {
-    let period = book.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
-    period.is_some_and(|period| {
-        let mut metering = period.terms.metering(&key.usage_product_ref);
-        metering.all(|(_, metered)| matches!(metered.aggregation, Aggregation::Sum | Aggregation::Count))
-    })
+    let is_summed = |aggregation: Aggregation| matches!(aggregation, Aggregation::Sum | Aggregation::Count);
+    let period = book.contract.period_of(key);
+    period.is_some_and(|period| period.terms.rated_by(key).all(|(_, metered)| is_summed(metered.aggregation)))
 }
 
 /// Returns whether the decisions on books changed nothing but the running totals, which are stored with these values.

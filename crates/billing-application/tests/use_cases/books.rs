@@ -32,7 +32,7 @@ use billing_domain::patch::{Changes, Patch};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
 use billing_domain::refusal::MatchRefusal;
-use billing_domain::usage::Validations;
+use billing_domain::usage::{ReportData, ReportValue, Validations};
 use billing_testkit::fixtures;
 
 use crate::support::{Bench, read, run, run_billing};
@@ -209,6 +209,16 @@ impl Books {
         let taken =
             run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_event(cx, event, &NO_ANSWER))?;
         Ok(taken.now().expect("a newly recorded event").event.event_ref)
+    }
+
+    /// Reports calls of the customer with one label.
+    pub(crate) fn labeled(&self, occurred_at: &str, quantity: &str, (key, text): (&str, &str)) -> UseCaseResult<EventRef> {
+        let labels = ReportData::new(vec![(key.to_owned(), ReportValue::Text(text.to_owned()))]).expect("report data");
+        let event = NewUsageEvent { report_data: Some(labels), ..calls(occurred_at, quantity) };
+        self.slice(&[event], Atomicity::PerEvent)
+            .pop()
+            .expect("an outcome")
+            .map(|taken| taken.now().expect("a newly recorded event").event.event_ref)
     }
 
     /// Records events in one transaction. The response to an event with a key is the event's document numbers.
@@ -429,6 +439,7 @@ pub(crate) fn code<T: std::fmt::Debug>(refused: UseCaseResult<T>) -> String {
         UseCaseError::NoMatch(MatchRefusal::NoMatchingContract | MatchRefusal::NoChargedProduct) => {
             "no_matching_contract".to_owned()
         }
+        UseCaseError::NoMatch(MatchRefusal::NoMatchingLine(_)) => "no_matching_line".to_owned(),
         UseCaseError::NoMatch(MatchRefusal::CurrencyMismatch { .. } | MatchRefusal::EntityMismatch { .. }) => {
             "validation_mismatch".to_owned()
         }

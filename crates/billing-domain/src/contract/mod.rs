@@ -5,6 +5,7 @@
 pub mod amendment;
 pub mod resolve;
 pub mod schedule;
+pub mod selection;
 pub mod terms;
 
 use chrono::NaiveDate;
@@ -15,8 +16,10 @@ use crate::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, OrganizationId, PricingRef, ProductNo,
 };
 use crate::text::OneLine;
+use crate::usage::{ReportData, UsageEvent, UsageKey};
 use crate::violation::Violations;
 use schedule::BillingPeriod;
+use selection::Uncounted;
 use terms::ProductTerms;
 
 /// The maximum number of products of a contract.
@@ -250,6 +253,35 @@ impl Contract {
         let first =
             |product: &ContractProduct| product.plan().into_iter().find(has_item).map(|clip| (clip.days.start(), product.no));
         self.products.iter().filter_map(first).min()
+    }
+
+    /// Returns the key of the running total that counts an event, by the terms in force in its period and its labels.
+    ///
+    /// # Errors
+    /// Returns [`Uncounted`] if the terms don't count the event.
+    pub fn usage_key(&self, event: &UsageEvent) -> Result<UsageKey, Uncounted> {
+        self.counting_key(&event.period_key(), event.report_data.as_ref())
+    }
+
+    /// Returns the line items that count an event, in the order of the contract.
+    pub fn line_items_of(&self, event: &UsageEvent) -> Vec<LineItemId> {
+        let Ok(key) = self.usage_key(event) else { return Vec::new() };
+        let period = self.period_of(&key);
+        period.into_iter().flat_map(|period| period.terms.rated_by(&key)).map(|(item, _)| item.id.clone()).collect()
+    }
+
+    /// Returns the key of the running total that counts events with these labels in a period.
+    ///
+    /// # Errors
+    /// Returns [`Uncounted`] if the terms don't count such events.
+    pub fn counting_key(&self, period_key: &UsageKey, labels: Option<&ReportData>) -> Result<UsageKey, Uncounted> {
+        let period = self.period_of(period_key).ok_or(Uncounted::NotMetered)?;
+        Ok(period_key.of_line_item(period.terms.select(&period_key.usage_product_ref, labels)?))
+    }
+
+    /// Returns the period of a running total.
+    pub fn period_of(&self, key: &UsageKey) -> Option<ProductPeriod<'_>> {
+        self.product(key.product_no).and_then(|product| product.period_from(key.period_start))
     }
 
     /// Returns a product by number.

@@ -2,7 +2,7 @@
 //!
 //! Only [`lines_of_period`] converts usage, agreed quantities and charges to amounts, and only [`total_up`] computes totals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -17,7 +17,7 @@ use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
 use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
 use crate::contract::{Contract, ProductPeriod};
-use crate::decimal::exact_add;
+use crate::decimal::{AmountOutOfRange, exact_add};
 use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price, SignedPrice};
 use crate::quantity::Quantity;
 use crate::rating::{Minimum, RatedFixed, RatedShare, RatedUsage, UsageFactors, rate, rate_prepaid, rate_quantities};
@@ -97,29 +97,63 @@ impl UsageTotals {
         self.0.insert(key, total);
     }
 
+    /// Returns the total of all line items of a usage product in a period.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
+    pub fn joined(&self, period_key: &UsageKey) -> Result<UsageTotal, AmountOutOfRange> {
+        let first = period_key.of_line_item(None);
+        let totals = self.0.range(first..).take_while(|(key, _)| key.is_of_same_period(period_key));
+        totals.map(|(_, total)| *total).try_fold(UsageTotal::ZERO, UsageTotal::joined)
+    }
+
+    /// Returns the totals of all line items of a usage product in a period.
+    #[must_use]
+    pub fn of_period(&self, period_key: &UsageKey) -> Self {
+        let first = period_key.of_line_item(None);
+        let totals = self.0.range(first..).take_while(|(key, _)| key.is_of_same_period(period_key));
+        Self(totals.map(|(key, total)| (key.clone(), *total)).collect())
+    }
+
+    /// Returns the total that a line item is rated by: its own with `where` or `rest`, or else that of all line items of its usage
+    /// product.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
+    pub fn of_line_item(
+        &self,
+        contract_ref: ContractRef,
+        period: &ProductPeriod<'_>,
+        (item, metered): (&SelectedLineItem, &MeteredCharge),
+    ) -> Result<UsageTotal, AmountOutOfRange> {
+        let key = usage_key(contract_ref, period, &metered.charge.usage_product_ref);
+        if metered.charge.selector.is_selective() { Ok(self.get(&key.of_line_item(Some(&item.id)))) } else { self.joined(&key) }
+    }
+
     /// Returns all totals.
     pub fn iter(&self) -> impl Iterator<Item = (&UsageKey, &UsageTotal)> {
         self.0.iter()
     }
 }
 
-/// Returns the key of a usage product's running total in a period.
+impl IntoIterator for UsageTotals {
+    type Item = (UsageKey, UsageTotal);
+    type IntoIter = std::collections::btree_map::IntoIter<UsageKey, UsageTotal>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// Returns the key of a usage product's running total in a period, if no line item has `where` or `rest`.
 pub fn usage_key(contract_ref: ContractRef, period: &ProductPeriod<'_>, usage_product_ref: &UsageProductRef) -> UsageKey {
     UsageKey {
         contract_ref,
         product_no: period.product_no,
         period_start: period.start(),
         usage_product_ref: usage_product_ref.clone(),
+        line_item_id: None,
     }
-}
-
-/// Returns the keys of the running totals of a period's usage products.
-pub fn usage_keys(contract_ref: ContractRef, period: &ProductPeriod<'_>) -> Vec<UsageKey> {
-    let mut keys: Vec<UsageKey> =
-        period.terms.metered_products().map(|product| usage_key(contract_ref, period, product)).collect();
-    keys.sort();
-    keys.dedup();
-    keys
 }
 
 /// Lines billed at one combination of discount and tax, with the terms that name them.
@@ -153,7 +187,7 @@ pub fn total_up(
         Ok(BilledProduct {
             product_no: rated.product_no,
             pricing_ref: rated.terms.pricing.pricing_ref.clone(),
-            name: rated.terms.pricing.name.clone(),
+            name: rated.terms.shown_name().clone(),
             minimum_fee: rated.terms.pricing.minimum_fee,
             lines: rated.lines,
             sub_total,
@@ -424,21 +458,24 @@ impl NetPrice {
 }
 
 /// Returns the lines that a step of usage adds to a period's price, before minimum amounts (billing rules 3). There is one line
-/// for each line item that prices the usage product.
+/// for each line item that prices the usage product. `before` and `after` have the totals of the usage product in the period.
 ///
 /// # Errors
 /// Returns [`MoneyError`] when an amount exceeds the exact decimal range.
 pub fn lines_of_step(
+    contract_ref: ContractRef,
     period: &ProductPeriod<'_>,
     usage_product_ref: &UsageProductRef,
-    before: &UsageTotal,
-    after: &UsageTotal,
+    before: &UsageTotals,
+    after: &UsageTotals,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let currency = period.terms.pricing.currency;
     let step = |(item, metered): (&SelectedLineItem, &MeteredCharge)| {
         let share = period.period.share();
-        let before = rate(metered, before, Minimum::Waived, share, currency)?;
-        let rated = rate(metered, after, Minimum::Waived, share, currency)?;
+        let before = before.of_line_item(contract_ref, period, (item, metered))?;
+        let after = after.of_line_item(contract_ref, period, (item, metered))?;
+        let before = rate(metered, &before, Minimum::Waived, share, currency)?;
+        let rated = rate(metered, &after, Minimum::Waived, share, currency)?;
         let quantity = exact_add(rated.quantity, -before.quantity)?;
         let amount = rated.amount.checked_sub(before.amount)?;
         let calculation = usage_calculation(&rated, Some(rated.quantity));
@@ -458,9 +495,10 @@ pub fn children_price(
     period: &ProductPeriod<'_>,
     usage: &UsageTotals,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
+    let products: BTreeSet<&UsageProductRef> = period.terms.metered_products().collect();
     let mut lines = Vec::new();
-    for key in usage_keys(contract.contract_ref, period) {
-        lines.extend(lines_of_step(period, &key.usage_product_ref, &UsageTotal::ZERO, &usage.get(&key))?);
+    for product in products {
+        lines.extend(lines_of_step(contract.contract_ref, period, product, &UsageTotals::default(), usage)?);
     }
     Ok(lines)
 }
@@ -563,7 +601,7 @@ fn usage_lines(
     usage: &UsageTotals,
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let share = period.period.share();
-    let total = usage.get(&usage_key(contract_ref, period, &metered.charge.usage_product_ref));
+    let total = usage.of_line_item(contract_ref, period, (item, metered))?;
     let mut rated = rate(metered, &total, Minimum::Applies, share, currency)?;
     let mut lines = Vec::new();
     let calculation = usage_calculation(&rated, Some(rated.quantity));

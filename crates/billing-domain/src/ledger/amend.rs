@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 
 use super::issue::{self, due_documents};
 use super::reconcile::{MAX_PERIOD_MINOR, Revised};
+use super::recount::{Recount, recount_reselected};
 use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::Timestamp;
 use crate::contract::amendment::{
@@ -18,7 +19,7 @@ use crate::contract::terms::{ProductTerms, SelectedCharge};
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, LedgerLine, LineStatus};
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_for_usage, part_in};
-use crate::document::totals::lines_of_period;
+use crate::document::totals::{UsageTotals, lines_of_period};
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Purpose};
 use crate::money::{AmountOutOfRange, DayShare};
 use crate::quantity::Quantity;
@@ -54,25 +55,28 @@ pub fn create(book: &mut ContractBook, backdated: BackdatingPolicy, now: Timesta
     issue::schedule_next_run(book, now)
 }
 
-/// Edits the contract.
+/// Edits the contract. Where the edit selects the line items of reported usage otherwise, `recount` counts the events of a usage
+/// product in a period by the terms of the amended contract.
 ///
 /// # Errors
-/// Returns [`Refusal::Invalid`] with every violation, including `not_retroactive` and `too_many_documents`. Returns
-/// [`Refusal::Conflict`]:
+/// Returns the errors of `recount`. Returns [`Refusal::Invalid`] with every violation, including `not_retroactive`,
+/// `too_many_documents` and `too_many_events`. Returns [`Refusal::Conflict`]:
 /// - `contract_over`, `version_conflict`, `already_started` or `product_over`
 /// - `usage_already_reported` or `charge_already_recorded`
-pub fn edit(
+pub fn edit<E: From<Refusal>>(
     book: &mut ContractBook,
-    edit: &ContractEdit,
-    catalog: &Catalog,
+    (edit, catalog): (&ContractEdit, &Catalog),
     backdated: BackdatingPolicy,
     now: Timestamp,
+    recount: impl FnMut(&Contract, &UsageKey) -> Result<Recount, E>,
     id_generator: &mut impl IdGenerator,
-) -> Result<(), Refusal> {
+) -> Result<(), E> {
     require_running(book, now)?;
     let amendment = with_situation(book, now, |situation| edited(&book.contract, edit, catalog, situation))?;
     book.require_apart(&amendment.contract, Some(&book.contract))?;
-    amend(book, amendment, backdated, now, id_generator)
+    require_billable_usage(book, &amendment)?;
+    let recounted = recount_reselected(book, &amendment, recount)?;
+    Ok(amend(book, amendment, recounted, backdated, now, id_generator)?)
 }
 
 /// Adds a quantity step to a line item.
@@ -88,7 +92,7 @@ pub fn change_quantity(
 ) -> Result<(), Refusal> {
     require_running(book, now)?;
     let amendment = with_situation(book, now, |situation| with_quantity(&book.contract, change, situation))?;
-    amend(book, amendment, backdated, now, id_generator)
+    amend(book, amendment, UsageTotals::default(), backdated, now, id_generator)
 }
 
 /// Cancels the contract. If the last day is today or earlier, issues all open documents at once as final.
@@ -115,7 +119,7 @@ pub fn cancel(
         }
     }
     let amendment = with_situation(book, now, |situation| cancelled(&book.contract, last_day, now, situation))?;
-    amend(book, amendment, backdated, now, id_generator)?;
+    amend(book, amendment, UsageTotals::default(), backdated, now, id_generator)?;
     let is_final = match last_day {
         CancelAt::PeriodEnd => false,
         CancelAt::Today => true,
@@ -148,7 +152,7 @@ pub fn resume(
         return Err(Refusal::conflict("contract_over", detail));
     }
     let amendment = resumed(&book.contract);
-    amend(book, amendment, backdated, now, id_generator)
+    amend(book, amendment, UsageTotals::default(), backdated, now, id_generator)
 }
 
 fn with_situation<T>(
@@ -175,10 +179,11 @@ fn require_running(book: &ContractBook, now: Timestamp) -> Result<(), Refusal> {
     }
 }
 
-/// Applies an amendment. An amendment without changes writes nothing.
+/// Applies an amendment, and the totals of usage that it counts otherwise. An amendment without changes writes nothing.
 fn amend(
     book: &mut ContractBook,
     amendment: Amendment,
+    recounted: UsageTotals,
     backdated: BackdatingPolicy,
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
@@ -195,12 +200,15 @@ fn amend(
         .map(|document| Ok((document.clone(), book.draft_content(document.head.document_ref)?)))
         .collect::<Result<_, Refusal>>()?;
     let before = Arc::clone(&book.contract);
-    require_billable_usage(book, &before, &amendment)?;
+    require_billable_usage(book, &amendment)?;
     require_billable_charges(book, &amendment)?;
-    require_price_limit_of_periods(book, &before, &amendment)?;
+    require_price_limit_of_periods(book, &amendment, &recounted)?;
     let housed = charges_with_document(book)?;
     let entries_before = book.entries().len();
     book.put(Entry::Amended(Box::new(Contract { updated_at: now, ..amendment.contract.clone() })))?;
+    for (key, total) in recounted {
+        book.put(Entry::UsageMoved { key, total, onto: None })?;
+    }
     let contract = Arc::clone(&book.contract);
     let plans = (&*before, &*contract);
     book.adapt_periods()?;
@@ -250,18 +258,22 @@ fn require_few_due(
 
 /// Refuses a change that raises the price of a period with usage or charges above the limit for documents (billing rules 6). A
 /// price above the limit may stay or decrease.
-fn require_price_limit_of_periods(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_price_limit_of_periods(book: &ContractBook, amendment: &Amendment, recounted: &UsageTotals) -> Result<(), Refusal> {
+    let mut usage = book.usage().clone();
+    for (key, total) in recounted.iter() {
+        usage.put(key.clone(), *total);
+    }
     let of_usage = book.usage().iter().filter(|(_, total)| total.events > 0).map(|(key, _)| (key.product_no, key.period_start));
     let of_charges = book.charges().live().map(|charge| (charge.product_no, charge.date));
     let periods: BTreeSet<(ProductNo, NaiveDate)> =
         of_usage.chain(of_charges).filter(|(no, _)| amendment.since.contains_key(no)).collect();
     for (no, day) in periods {
-        let price_in = |contract: &Contract| {
+        let price_in = |contract: &Contract, usage: &UsageTotals| {
             let period = contract.product(no).and_then(|product| product.period_at(day));
-            let price = period.map(|period| lines_of_period(contract, &period, book.usage(), book.charges()));
+            let price = period.map(|period| lines_of_period(contract, &period, usage, book.charges()));
             Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
         };
-        book.require_in_range(&price_in(before)?, &price_in(&amendment.contract)?)?;
+        book.require_in_range(&price_in(&book.contract, book.usage())?, &price_in(&amendment.contract, &usage)?)?;
     }
     Ok(())
 }
@@ -352,14 +364,14 @@ fn billed_from(book: &ContractBook, no: ProductNo, from: NaiveDate) -> Option<(D
 
 /// Refuses a change that leaves reported usage without a line item or a period. A cancel can have this effect on usage dated
 /// after its last day.
-fn require_billable_usage(book: &ContractBook, before: &Contract, amendment: &Amendment) -> Result<(), Refusal> {
+fn require_billable_usage(book: &ContractBook, amendment: &Amendment) -> Result<(), Refusal> {
     for (key, total) in book.usage().iter().filter(|(_, total)| total.events > 0) {
         let Some(from) = amendment.since.get(&key.product_no) else { continue };
-        let old = before.product(key.product_no).and_then(|product| product.period_from(key.period_start));
+        let old = book.contract.period_of(key);
         if old.is_some_and(|old| old.days().end() <= *from) {
             continue;
         }
-        let new = amendment.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
+        let new = amendment.contract.period_of(key);
         let stays = match (old, new) {
             (_, None) => false,
             (old, Some(new)) => {

@@ -28,7 +28,7 @@ use crate::document::lines::{
 };
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_in};
 use crate::document::numbering::DocumentNumber;
-use crate::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up};
+use crate::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_key};
 use crate::document::{
     BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Parties, Purpose, Settlement, join_notes,
 };
@@ -285,10 +285,9 @@ impl ContractBook {
     /// Returns whether a running total has all aggregations that the line items of its period need. Otherwise the events must
     /// be counted again.
     pub fn total_suffices(&self, key: &UsageKey, total: &UsageTotal) -> bool {
-        let period = self.contract.product(key.product_no).and_then(|product| product.period_from(key.period_start));
-        period.is_none_or(|period| {
-            period.terms.metering(&key.usage_product_ref).all(|(_, metered)| total.knows(metered.aggregation))
-        })
+        self.contract
+            .period_of(key)
+            .is_none_or(|period| period.terms.rated_by(key).all(|(_, metered)| total.knows(metered.aggregation)))
     }
 
     /// Takes the entries added since the last call.

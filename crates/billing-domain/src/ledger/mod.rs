@@ -16,6 +16,7 @@ pub mod post;
 pub mod preview;
 pub mod receivables;
 mod reconcile;
+pub mod recount;
 
 pub use book::{
     BillingFailure, BookRows, ContractBook, ContractHeader, ContractNotifications, CurrencyPair, Extent, UnnumberedMention,

@@ -3,42 +3,86 @@
 //! - An issued document gets the difference as an adjustment.
 //! - An event due upon usage gets its own document.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::book::product_of;
 pub use super::open::is_due_upon_usage;
 use super::open::{NewDocument, invoice_of};
 use super::reconcile::{Difference, Revised, no_amount, with_quantities};
 use super::{ContractBook, Entry, Extent, IdGenerator, check, issue};
 use crate::calendar::Timestamp;
-use crate::contract::ProductPeriod;
-use crate::contract::terms::PaymentTime;
-use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, kind_of, merge, negated};
+use crate::contract::terms::{MeteredCharge, PaymentTime, SelectedLineItem};
+use crate::contract::{Contract, ProductPeriod};
+use crate::document::lines::{BillWith, LedgerLine, LedgerUsage, LineUsage, kind_of, merge, negated};
 use crate::document::linking::{BillingSlot, SlotKind, part_for_usage};
-use crate::document::totals::{lines_of_step, usage_key};
+use crate::document::totals::{UsageTotals, lines_of_step};
 use crate::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
 use crate::money::Money;
 use crate::party::NetTerms;
-use crate::refs::{DocumentRef, ProductNo, UsageProductRef};
+use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 use crate::usage::{CountedEvent, EventChanges, UsageKey, UsageTotal};
 
-/// A change of one running total.
-struct TotalChange<'c> {
+/// A change of running totals of one usage product in one service period. An event that another line item counts changes two.
+struct UsageChange<'c> {
     period: ProductPeriod<'c>,
-    key: UsageKey,
-    before: UsageTotal,
-    after: UsageTotal,
-    events: EventChanges,
+    /// The key of the total of all line items.
+    period_key: UsageKey,
+    before: UsageTotals,
+    after: UsageTotals,
+    /// The changed totals, each with the changes of its events.
+    events: BTreeMap<UsageKey, EventChanges>,
     now: Timestamp,
 }
 
-impl TotalChange<'_> {
+impl<'c> UsageChange<'c> {
+    fn new(book: &ContractBook, period: ProductPeriod<'c>, key: &UsageKey, now: Timestamp) -> Self {
+        let (period_key, before) = (key.of_line_item(None), book.usage().of_period(key));
+        Self { period, period_key, after: before.clone(), before, events: BTreeMap::new(), now }
+    }
+
+    /// Changes a running total.
+    fn put(&mut self, key: &UsageKey, total: UsageTotal, events: EventChanges) -> Result<(), Refusal> {
+        if key.line_item_id.is_some() && !total.fits_line_item() {
+            let detail =
+                "must be smaller, because the period's total of a line item has at most 16 digits before the decimal point";
+            return Err(Refusal::field(&["quantity"], "out_of_range", detail));
+        }
+        self.after.put(key.clone(), total);
+        let changed = self.events.entry(key.clone()).or_insert(EventChanges::NONE);
+        *changed = changed.plus(events);
+        Ok(())
+    }
+
+    /// Returns the totals that a line item is rated by, before and after the change.
+    fn of_line_item(&self, (item, metered): (&SelectedLineItem, &MeteredCharge)) -> Result<(UsageTotal, UsageTotal), Refusal> {
+        let contract_ref = self.period_key.contract_ref;
+        let before = self.before.of_line_item(contract_ref, &self.period, (item, metered))?;
+        Ok((before, self.after.of_line_item(contract_ref, &self.period, (item, metered))?))
+    }
+
+    /// Returns whether a line item is rated by a changed total.
+    fn affects(&self, (item, metered): (&SelectedLineItem, &MeteredCharge)) -> bool {
+        !metered.charge.selector.is_selective() || self.events.contains_key(&self.period_key.of_line_item(Some(&item.id)))
+    }
+
+    /// Returns the changes of the events that a line item counts.
+    fn events_of(&self, (item, metered): (&SelectedLineItem, &MeteredCharge)) -> EventChanges {
+        if metered.charge.selector.is_selective() {
+            return self.events.get(&self.period_key.of_line_item(Some(&item.id))).copied().unwrap_or(EventChanges::NONE);
+        }
+        self.events.values().fold(EventChanges::NONE, |all, events| all.plus(*events))
+    }
+
     /// Returns whether the rated values stay the same: the quantity of each line item and the number of events.
-    fn keeps_rated_amount(&self) -> bool {
-        let mut metering = self.period.terms.metering(&self.key.usage_product_ref);
-        self.before.events == self.after.events
-            && metering.all(|(_, metered)| self.before.quantity(metered.aggregation) == self.after.quantity(metered.aggregation))
+    fn keeps_rated_amount(&self) -> Result<bool, Refusal> {
+        for (item, metered) in self.period.terms.metering(&self.period_key.usage_product_ref) {
+            let (before, after) = self.of_line_item((item, metered))?;
+            if before.events != after.events || before.quantity(metered.aggregation) != after.quantity(metered.aggregation) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -70,84 +114,86 @@ pub fn usage_slots(period: &ProductPeriod<'_>) -> Vec<BillingSlot> {
     places
 }
 
-/// Posts new events of one usage product and service period to a document, and returns the document. Several events are allowed
-/// only if [`only_extends_draft`] returns true, because other events may each get their own document.
+/// Posts new events of one running total to a document, and returns the document. Several events are allowed only if
+/// [`only_extends_draft`] returns true, because other events may each get their own document.
 ///
 /// # Errors
-/// Returns [`Refusal::AmountOutOfRange`]. The caller must then discard the changed book.
+/// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Invalid`] `out_of_range` for the total of a line item. The caller must then
+/// discard the changed book.
 pub fn post_usage(
     book: &mut ContractBook,
-    product_no: ProductNo,
-    usage_product_ref: &UsageProductRef,
+    key: &UsageKey,
     events: &[CountedEvent],
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
-    let first = events.first().ok_or_else(|| Refusal::Broken("no event to put".to_owned()))?;
-    let period = product_of(&contract, product_no)?.period_at(first.service_date);
-    let period = period.ok_or_else(|| Refusal::Broken(format!("product {} bills nothing on the day", product_no.0)))?;
-    let key = usage_key(contract.contract_ref, &period, usage_product_ref);
-    let before = book.usage().get(&key);
-    let (mut after, mut changes) = (before, EventChanges::NONE);
+    let (mut total, mut changes) = (book.usage().get(key), EventChanges::NONE);
     for event in events {
-        after = after.plus(*event)?;
+        total = total.plus(*event)?;
         changes = changes.plus(EventChanges::counted(event));
     }
-    let change = TotalChange { period, key, before, after, events: changes, now };
-    let carrier = book.billing_document(&period, BillWith::Usage).cloned();
-    let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &period)?;
-    put_total(book, &change)?;
+    let mut change = UsageChange::new(book, period_of(&contract, key)?, key, now);
+    change.put(key, total, changes)?;
+    let carrier = book.billing_document(&change.period, BillWith::Usage).cloned();
+    let is_due_upon_usage = is_due_upon_usage(book, carrier.as_ref(), &change.period)?;
+    put_totals(book, &change)?;
     let document_ref = match carrier {
         _ if is_due_upon_usage => issue_usage_document(book, &change, carrier.as_ref(), id_generator)?,
         Some(carrier) if carrier.status.is_issued() => post_adjustment(book, &change, None, &carrier, id_generator)?,
         carrier => on_draft(book, &change, carrier.as_ref(), id_generator)?,
     };
-    note_document(book, change, document_ref)
+    note_document(book, &change, document_ref)
+}
+
+/// An event before a change within its service period.
+#[derive(Clone, Copy, Debug)]
+pub struct PresentEvent<'k> {
+    /// The running total that counts the event.
+    pub key: &'k UsageKey,
+    /// The values that count.
+    pub counted: CountedEvent,
+    /// The running total without the event.
+    pub without: UsageTotal,
+    /// The document of the event's latest change.
+    pub listed_on: DocumentRef,
 }
 
 /// Changes an event within its service period, or removes it from the period if `after` is `None`. Returns the document that
-/// carries the change. `present` is the event before, `without` the running total without it.
+/// carries the change. `after` names the running total that counts the changed event, which can be that of another line item.
 ///
 /// # Errors
 /// Returns the errors of [`post_usage`].
-#[allow(clippy::too_many_arguments, reason = "an event before and after, and where it stands")]
 pub fn post_usage_change(
     book: &mut ContractBook,
-    key: &UsageKey,
-    (present, without): (CountedEvent, UsageTotal),
-    after: Option<CountedEvent>,
-    listed_on: DocumentRef,
+    present: PresentEvent<'_>,
+    after: Option<(&UsageKey, CountedEvent)>,
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
     book.require_whole()?;
     book.set_as_of(now);
     let contract = Arc::clone(&book.contract);
-    let period = product_of(&contract, key.product_no)?.period_from(key.period_start);
-    let period = period.ok_or_else(|| Refusal::Broken(format!("product {} has no such period", key.product_no.0)))?;
-    let before = book.usage().get(key);
-    let total = match after {
-        Some(event) => without.plus(event)?,
-        None => without,
-    };
-    let counted = after.as_ref().map_or(EventChanges::NONE, EventChanges::counted);
-    let events = counted.plus(EventChanges::counted(&present).negated());
-    let change = TotalChange { period, key: key.clone(), before, after: total, events, now };
-    if change.keeps_rated_amount() {
-        // Only the total changes, for example by a different time within the period. No document is affected.
-        if total != before {
-            put_total(book, &change)?;
-        }
-        return Ok(listed_on);
+    let mut change = UsageChange::new(book, period_of(&contract, present.key)?, present.key, now);
+    change.put(present.key, present.without, EventChanges::counted(&present.counted).negated())?;
+    if let Some((key, event)) = after {
+        change.put(key, change.after.get(key).plus(event)?, EventChanges::counted(&event))?;
     }
-    let listed_on = book.require_document(listed_on)?.clone();
-    let carrier = book.billing_document(&period, BillWith::Usage).cloned();
+    if change.keeps_rated_amount()? {
+        // Only the totals change, for example by a different time within the period. No document is affected.
+        if change.after != change.before {
+            put_totals(book, &change)?;
+        }
+        return Ok(present.listed_on);
+    }
+    let listed_on = book.require_document(present.listed_on)?.clone();
+    let carrier = book.billing_document(&change.period, BillWith::Usage).cloned();
     let is_billed = carrier.as_ref().is_some_and(|carrier| carrier.status.is_issued());
     let is_of_period = matches!(listed_on.head.purpose, Purpose::Regular(_));
-    let has_own_document = !is_of_period && !listed_on.status.is_void() && is_due_upon_usage(book, carrier.as_ref(), &period)?;
-    put_total(book, &change)?;
+    let has_own_document =
+        !is_of_period && !listed_on.status.is_void() && is_due_upon_usage(book, carrier.as_ref(), &change.period)?;
+    put_totals(book, &change)?;
     let document_ref = match carrier {
         Some(carrier) if is_billed => {
             // If the event's regular draft no longer bills the usage, the correction belongs to the document that does.
@@ -162,7 +208,7 @@ pub fn post_usage_change(
         // The usage isn't billed, or a draft bills it. The draft bills everything that other documents don't.
         carrier => on_draft(book, &change, carrier.as_ref(), id_generator)?,
     };
-    let document_ref = note_document(book, change, document_ref)?;
+    let document_ref = note_document(book, &change, document_ref)?;
     // The child couldn't be issued because its legal particulars were incomplete, and its event is now deleted (billing rules
     // 2).
     let is_open_child = listed_on.status == LifecycleStatus::Draft && listed_on.head.purpose == Purpose::Usage;
@@ -172,16 +218,26 @@ pub fn post_usage_change(
     Ok(document_ref)
 }
 
-/// Records the new total, unless the resulting price is above the limit for documents (billing rules 6).
-fn put_total(book: &mut ContractBook, change: &TotalChange<'_>) -> Result<(), Refusal> {
+/// Returns the period of a running total, which the contract must bill.
+fn period_of<'c>(contract: &'c Contract, key: &UsageKey) -> Result<ProductPeriod<'c>, Refusal> {
+    let period = contract.period_of(key);
+    period.ok_or_else(|| Refusal::Broken(format!("product {} has no period from {}", key.product_no.0, key.period_start)))
+}
+
+/// Records the new totals, unless the resulting price is above the limit for documents (billing rules 6).
+fn put_totals(book: &mut ContractBook, change: &UsageChange<'_>) -> Result<(), Refusal> {
     let before = book.price_of(&change.period)?;
-    book.put(Entry::UsageMoved { key: change.key.clone(), total: change.after, onto: None })?;
+    for key in change.events.keys() {
+        book.put(Entry::UsageMoved { key: key.clone(), total: change.after.get(key), onto: None })?;
+    }
     book.require_in_range(&before, &book.price_of(&change.period)?)
 }
 
 /// Records which document carries the event.
-fn note_document(book: &mut ContractBook, change: TotalChange<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
-    book.put(Entry::UsageMoved { key: change.key, total: change.after, onto: Some(document_ref) })?;
+fn note_document(book: &mut ContractBook, change: &UsageChange<'_>, document_ref: DocumentRef) -> Result<DocumentRef, Refusal> {
+    for key in change.events.keys() {
+        book.put(Entry::UsageMoved { key: key.clone(), total: change.after.get(key), onto: Some(document_ref) })?;
+    }
     if book.extent() == Extent::Whole {
         check::require_lawful(book)?;
     }
@@ -192,7 +248,7 @@ fn note_document(book: &mut ContractBook, change: TotalChange<'_>, document_ref:
 /// above the price are credited (billing rules 5).
 fn on_draft(
     book: &mut ContractBook,
-    change: &TotalChange<'_>,
+    change: &UsageChange<'_>,
     carrier: Option<&BookDocument>,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
@@ -220,7 +276,7 @@ pub(super) fn differences_of_period(book: &ContractBook, period: &ProductPeriod<
 /// adjustment of the invoice that `corrected` belongs to.
 fn post_adjustment(
     book: &mut ContractBook,
-    change: &TotalChange<'_>,
+    change: &UsageChange<'_>,
     onto: Option<&BookDocument>,
     corrected: &BookDocument,
     id_generator: &mut impl IdGenerator,
@@ -251,19 +307,23 @@ fn post_adjustment(
 /// tax of the corrected amounts.
 fn differences_of_change(
     book: &ContractBook,
-    change: &TotalChange<'_>,
+    change: &UsageChange<'_>,
     family: DocumentRef,
     is_new: bool,
 ) -> Result<Vec<Difference>, Refusal> {
     let period = &change.period;
     let is_billed = book.is_billed(period, BillWith::Usage);
-    let steps = lines_of_step(period, &change.key.usage_product_ref, &change.before, &change.after)?;
+    let UsageChange { period_key, before, after, .. } = change;
+    let steps = lines_of_step(period_key.contract_ref, period, &period_key.usage_product_ref, before, after)?;
+    let metering = period.terms.metering(&period_key.usage_product_ref);
+    let steps: Vec<_> = steps.into_iter().zip(metering).filter(|(_, metering)| change.affects(*metering)).collect();
     let mut differences = differences_of_period(book, period)?;
     if !is_billed {
         // Children bill the step. The regular draft bills the rest of the period's usage.
-        let is_stepped = |difference: &Difference| steps.iter().any(|step| step.key(period.product_no) == difference.line.key);
+        let is_stepped =
+            |difference: &Difference| steps.iter().any(|(step, _)| step.key(period.product_no) == difference.line.key);
         differences.retain(|difference| !is_stepped(difference));
-        for step in &steps {
+        for (step, _) in &steps {
             differences.extend(book.step_differences(period, step, family)?);
         }
     }
@@ -275,13 +335,12 @@ fn differences_of_change(
         }
     }
     let mut changed = Vec::new();
-    for step in steps {
-        let Some(usage) = step.usage.as_ref().filter(|usage| !usage.quantity.is_zero() || change.events != EventChanges::NONE)
-        else {
-            continue;
-        };
+    for (step, metering) in steps {
+        let changes = change.events_of(metering);
+        let has_changed = |usage: &&LineUsage| !usage.quantity.is_zero() || changes != EventChanges::NONE;
+        let Some(usage) = step.usage.as_ref().filter(has_changed) else { continue };
         let (usage_product_ref, quantity) = (usage.usage_product_ref.clone(), usage.quantity);
-        let usage = LedgerUsage { usage_product_ref, quantity, changes: change.events };
+        let usage = LedgerUsage { usage_product_ref, quantity, changes };
         changed.push((book.line_of_nothing(period, &step.key(period.product_no), family)?, usage));
     }
     Ok(with_quantities(differences, family, changed))
@@ -291,7 +350,7 @@ fn differences_of_change(
 /// that changes no amount is posted to the document that bills the period's usage (billing rules 3).
 fn issue_usage_document(
     book: &mut ContractBook,
-    change: &TotalChange<'_>,
+    change: &UsageChange<'_>,
     carrier: Option<&BookDocument>,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {

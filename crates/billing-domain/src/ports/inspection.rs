@@ -2,9 +2,10 @@
 
 use super::StoreResult;
 use crate::calendar::Timestamp;
+use crate::contract::Contract;
 use crate::ledger::overdue::VersionTimes;
+use crate::ledger::recount::Recount;
 use crate::refs::{ContractKey, ContractRef, OrganizationId};
-use crate::usage::{UsageKey, UsageTotal};
 use crate::verification::RecordedVerification;
 
 /// Queries over all organizations, or of `verify`. They return stored data unchecked.
@@ -23,8 +24,8 @@ pub trait IntegrityQueries {
     ) -> StoreResult<Vec<ContractKey>>;
     /// Returns the creation time of each version of a contract.
     fn version_times(&mut self, key: ContractKey) -> StoreResult<VersionTimes>;
-    /// Recounts the running totals of a contract from the events that are not deleted. Returns only totals with an event.
-    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>>;
+    /// Recounts the running totals of a contract by its terms, from the events that are not deleted.
+    fn recount_contract(&mut self, organization: OrganizationId, contract: &Contract) -> StoreResult<Recount>;
     /// Returns the number of a contract's events, including deleted ones, whose document does not exist.
     fn events_without_document(&mut self, key: ContractKey) -> StoreResult<u64>;
     /// Returns one sentence for each series of document numbers that is not 1…n, and for each duplicate number.

@@ -1,6 +1,8 @@
 //! The running totals of usage.
 
 use super::StoreResult;
+use crate::contract::Contract;
+use crate::ledger::recount::Recount;
 use crate::refs::{ContractRef, CustomerId, EventRef, OrganizationId, UsageProductRef};
 use crate::usage::{UsageKey, UsageTotal};
 
@@ -35,13 +37,13 @@ pub trait RunningTotals {
         contract_ref: Option<ContractRef>,
         usage_product_ref: Option<&UsageProductRef>,
     ) -> StoreResult<u64>;
-    /// Recounts a total from the events that are not deleted, optionally without one event. Uses bounded memory for any
-    /// number of events.
+    /// Recounts the totals of all line items of a usage product in a period, by the terms of the contract, from the events
+    /// that are not deleted, optionally without one event. Uses bounded memory for any number of events.
     fn recount_usage(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        key: &UsageKey,
+        contract: &Contract,
+        period_key: &UsageKey,
         except: Option<EventRef>,
-    ) -> StoreResult<UsageTotal>;
+    ) -> StoreResult<Recount>;
 }

@@ -1,85 +1,100 @@
 //! Usage during the life of a contract (billing rules 4, 5).
 
-use chrono::NaiveDate;
-
 use super::event::{EventChange, SimulatedEvent};
 use super::life::Life;
 use super::setup::unknown;
 use crate::calendar::Timestamp;
+use crate::contract::Contract;
+use crate::ledger::recount::Recount;
 use crate::ledger::{issue, post};
 use crate::matching::{EventFacts, match_changed_event, match_event};
 use crate::quantity::Quantity;
-use crate::refs::{EventRef, ProductNo, UsageProductRef};
+use crate::refs::{EventRef, UsageProductRef};
 use crate::refusal::Refusal;
-use crate::usage::{CountedEvent, UsageKey, UsageTotal};
+use crate::usage::{CountedEvent, ReportData, UsageKey, UsageTotal};
 
 impl Life {
     /// Reports usage that happened at an instant.
-    pub(super) fn report(&mut self, at: Timestamp, usage: &UsageProductRef, quantity: Quantity) -> Result<(), Refusal> {
+    pub(super) fn report(
+        &mut self,
+        at: Timestamp,
+        usage: &UsageProductRef,
+        quantity: Quantity,
+        labels: Option<ReportData>,
+    ) -> Result<(), Refusal> {
         let (service_date, key) = {
-            let facts = EventFacts { usage_product_ref: usage, occurred_at: at, validations: None };
+            let facts = EventFacts { usage_product_ref: usage, occurred_at: at, labels: labels.as_ref(), validations: None };
             let found = match_event(facts, std::slice::from_ref(&*self.book.contract), &self.book.entities)?;
-            (found.service_date, self.key(found.period.product_no, found.period.start(), usage))
+            (found.service_date, found.usage_key(usage))
         };
         let (counted, listed_on) = self.decide(|life, mut ids| {
             let counted = CountedEvent { event_ref: EventRef::from_uuid(ids()), occurred_at: at, service_date, quantity };
-            let listed_on = post::post_usage(&mut life.book, key.product_no, usage, &[counted], life.now, &mut ids)?;
+            let listed_on = post::post_usage(&mut life.book, &key, &[counted], life.now, &mut ids)?;
             issue::schedule_next_run(&mut life.book, life.now)?;
             Ok((counted, listed_on))
         })?;
-        let name = self.name.clone();
-        let first_product = key.product_no;
-        self.events.push(SimulatedEvent { name, counted, key, first_product, listed_on, is_deleted: false });
+        let (name, first_product, period_key) = (self.name.clone(), key.product_no, key.of_line_item(None));
+        self.events.push(SimulatedEvent { name, counted, period_key, labels, first_product, listed_on, is_deleted: false });
         Ok(())
     }
 
-    /// Changes the time of an event, its quantity, or both.
+    /// Changes the time, the quantity or the labels of an event.
     pub(super) fn update_event(&mut self, name: &str, change: &EventChange, at: Option<Timestamp>) -> Result<(), Refusal> {
         let index = self.event_index(name)?;
         let present = self.events[index].clone();
         let quantity = change.quantity.as_ref().map(|quantity| quantity.read("quantity")).transpose()?;
         let mut counted = CountedEvent { quantity: quantity.unwrap_or(present.counted.quantity), ..present.counted };
-        let mut key = present.key.clone();
-        if let Some(at) = at {
-            let facts = EventFacts { usage_product_ref: &key.usage_product_ref, occurred_at: at, validations: None };
+        let labels = match &change.labels {
+            Some(labels) => labels.read()?,
+            None => present.labels.clone(),
+        };
+        let old_key = self.key(&present)?;
+        let mut key = old_key.clone();
+        if at.is_some() || labels != present.labels {
+            let usage_product_ref = &key.usage_product_ref;
+            let occurred_at = at.unwrap_or(present.counted.occurred_at);
+            let facts = EventFacts { usage_product_ref, occurred_at, labels: labels.as_ref(), validations: None };
             let contracts = std::slice::from_ref(&*self.book.contract);
             let first = (key.contract_ref, present.first_product);
-            let found = match_changed_event(facts, first, None, contracts, &self.book.entities)?;
-            (counted.occurred_at, counted.service_date) = (at, found.service_date);
-            key = self.key(found.period.product_no, found.period.start(), &present.key.usage_product_ref);
+            let service_date = if at.is_none() { Some(present.counted.service_date) } else { None };
+            let found = match_changed_event(facts, first, service_date, contracts, &self.book.entities)?;
+            (counted.occurred_at, counted.service_date) = (occurred_at, found.service_date);
+            key = found.usage_key(usage_product_ref);
         }
-        let change = (present.counted, self.without(index)?);
+        let before = self.present(index, &old_key)?;
         let listed_on = self.decide(|life, mut ids| {
             let (book, now) = (&mut life.book, life.now);
-            let listed_on = if key == present.key {
-                post::post_usage_change(book, &key, change, Some(counted), present.listed_on, now, &mut ids)?
+            let listed_on = if key.is_of_same_period(&old_key) {
+                post::post_usage_change(book, before, Some((&key, counted)), now, &mut ids)?
             } else {
-                post::post_usage_change(book, &present.key, change, None, present.listed_on, now, &mut ids)?;
-                post::post_usage(book, key.product_no, &key.usage_product_ref, &[counted], now, &mut ids)?
+                post::post_usage_change(book, before, None, now, &mut ids)?;
+                post::post_usage(book, &key, &[counted], now, &mut ids)?
             };
             issue::schedule_next_run(book, now)?;
             Ok(listed_on)
         })?;
-        self.events[index] = SimulatedEvent { counted, key, listed_on, ..present };
+        let period_key = key.of_line_item(None);
+        self.events[index] = SimulatedEvent { counted, period_key, labels, listed_on, ..present };
         Ok(())
     }
 
     /// Deletes an event, so that it no longer counts.
     pub(super) fn delete_event(&mut self, name: &str) -> Result<(), Refusal> {
         let index = self.event_index(name)?;
-        let event = self.events[index].clone();
-        let change = (event.counted, self.without(index)?);
+        let key = self.key(&self.events[index])?;
+        let present = self.present(index, &key)?;
         self.decide(|life, mut ids| {
-            post::post_usage_change(&mut life.book, &event.key, change, None, event.listed_on, life.now, &mut ids)?;
+            post::post_usage_change(&mut life.book, present, None, life.now, &mut ids)?;
             issue::schedule_next_run(&mut life.book, life.now)
         })?;
         self.events[index].is_deleted = true;
         Ok(())
     }
 
-    fn key(&self, product_no: ProductNo, period_start: NaiveDate, usage: &UsageProductRef) -> UsageKey {
-        let contract_ref = self.book.contract.contract_ref;
-        UsageKey { contract_ref, product_no, period_start, usage_product_ref: usage.clone() }
+    /// Returns the key of the running total that counts an event.
+    fn key(&self, event: &SimulatedEvent) -> Result<UsageKey, Refusal> {
+        let key = self.book.contract.counting_key(&event.period_key, event.labels.as_ref());
+        key.map_err(|_| Refusal::Broken("an event that the terms don't count".to_owned()))
     }
 
     fn event_index(&self, name: &str) -> Result<usize, Refusal> {
@@ -87,10 +102,25 @@ impl Life {
         self.events.iter().position(is_meant).ok_or_else(|| unknown("event", name))
     }
 
-    /// Returns the running total of an event's service period without the event.
-    fn without(&self, index: usize) -> Result<UsageTotal, Refusal> {
-        let key = &self.events[index].key;
-        let others = self.events.iter().enumerate().filter(|(i, event)| *i != index && !event.is_deleted && event.key == *key);
-        Ok(others.map(|(_, event)| event.counted).try_fold(UsageTotal::ZERO, UsageTotal::plus)?)
+    /// Returns an event with the running total that counts the others.
+    fn present<'k>(&self, index: usize, key: &'k UsageKey) -> Result<post::PresentEvent<'k>, Refusal> {
+        let event = &self.events[index];
+        let mut without = UsageTotal::ZERO;
+        let others = self.events.iter().enumerate().filter(|(i, other)| *i != index && !other.is_deleted);
+        for (_, other) in others.filter(|(_, other)| other.period_key == event.period_key) {
+            if self.key(other)? == *key {
+                without = without.plus(other.counted)?;
+            }
+        }
+        Ok(post::PresentEvent { key, counted: event.counted, without, listed_on: event.listed_on })
     }
+}
+
+/// Counts the events of a usage product in a period by the terms of a contract.
+pub(super) fn recount(events: &[SimulatedEvent], contract: &Contract, key: &UsageKey) -> Result<Recount, Refusal> {
+    let mut recount = Recount::default();
+    for event in events.iter().filter(|event| !event.is_deleted && event.period_key == *key) {
+        recount.count(contract, key, event.labels.clone(), event.counted)?;
+    }
+    Ok(recount)
 }

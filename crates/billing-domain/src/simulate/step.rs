@@ -1,7 +1,8 @@
 //! The steps of a simulation, each at an instant.
 
 use super::change::{ContractChange, QuantityEdit};
-use super::event::EventChange;
+use super::event::{EventChange, Labels};
+use super::events::recount;
 use super::life::Life;
 use super::party::{ChargeChange, ChargeTerms, CustomerChange, EntityChange};
 use super::price::PriceList;
@@ -9,6 +10,7 @@ use super::setup::{put_entity, unknown};
 use super::simulation::Simulation;
 use super::value::{Given, StepTime};
 use crate::charge::Charge;
+use crate::contract::Contract;
 use crate::contract::amendment::{CancelAt, ContractEdit};
 use crate::ledger::amend::BackdatingPolicy;
 use crate::ledger::charge::{self, ChargeContext};
@@ -18,6 +20,7 @@ use crate::quantity::Quantity;
 use crate::refs::UsageProductRef;
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
+use crate::usage::UsageKey;
 
 /// The instant of a step. Each method except [`Self::allow_backdated`] defines the step and returns the simulation with
 /// that step.
@@ -27,6 +30,7 @@ pub struct StepBuilder {
     simulation: Simulation,
     at: Given<StepTime>,
     backdated: BackdatingPolicy,
+    labels: Labels,
 }
 
 impl Simulation {
@@ -39,7 +43,7 @@ impl Simulation {
 
 impl StepBuilder {
     pub(super) const fn new(simulation: Simulation, at: Given<StepTime>) -> Self {
-        Self { simulation, at, backdated: BackdatingPolicy::Refused }
+        Self { simulation, at, backdated: BackdatingPolicy::Refused, labels: Labels::NONE }
     }
 
     fn step(self, action: impl Fn(&mut Life) -> Result<(), Refusal> + Send + Sync + 'static) -> Simulation {
@@ -56,6 +60,12 @@ impl StepBuilder {
         self
     }
 
+    /// Sets the labels of the event that the next call reports.
+    pub fn labels(mut self, labels: &[(&str, &str)]) -> Self {
+        self.labels = Labels::of(labels);
+        self
+    }
+
     /// Reports usage that happened at an instant.
     pub fn event(
         self,
@@ -64,10 +74,10 @@ impl StepBuilder {
         quantity: impl Into<Given<Quantity>>,
     ) -> Simulation {
         let (at, usage, quantity) = (at.into(), usage.into(), quantity.into());
-        let setup = self.simulation.setup.clone();
+        let (setup, labels) = (self.simulation.setup.clone(), self.labels.clone());
         self.step(move |life| {
-            let at = setup.instant(&at)?;
-            life.report(at, &usage.read("usage_product_ref")?, quantity.read("quantity")?)
+            let (at, labels) = (setup.instant(&at)?, labels.read()?);
+            life.report(at, &usage.read("usage_product_ref")?, quantity.read("quantity")?, labels)
         })
     }
 
@@ -285,7 +295,11 @@ impl StepBuilder {
 impl Life {
     fn edit(&mut self, edit: &ContractEdit) -> Result<(), Refusal> {
         let catalog = self.catalog().clone();
-        self.decide(|life, mut ids| amending::edit(&mut life.book, edit, &catalog, life.backdated, life.now, &mut ids))
+        self.decide(|life, mut ids| {
+            let events = &life.events;
+            let recount = |contract: &Contract, key: &UsageKey| recount(events, contract, key);
+            amending::edit(&mut life.book, (edit, &catalog), life.backdated, life.now, recount, &mut ids)
+        })
     }
 
     fn charge_named(&self, reference: &str) -> Result<Charge, Refusal> {

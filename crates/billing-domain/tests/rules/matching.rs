@@ -54,7 +54,7 @@ fn landed(
     validations: Option<&Validations>,
 ) -> Result<String, MatchRefusal> {
     let usage_product_ref = UsageProductRef::parse(product).expect(product);
-    let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), validations };
+    let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), labels: None, validations };
     let entities = entities();
     let found = match_event(event, contracts, &entities)?;
     assert_eq!(found.entity.entity_ref, found.period.terms.entity_ref);
@@ -211,7 +211,7 @@ fn a_changed_event_goes_to_the_product_that_it_was_first_matched_to() {
     let usage_product_ref = UsageProductRef::parse("calls").expect("a reference");
     let entities = entities();
     let moved = |occurred_at: &str, validations: Option<&Validations>| {
-        let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), validations };
+        let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at(occurred_at), labels: None, validations };
         let found = match_changed_event(event, (made[0].contract_ref, ProductNo(0)), None, &made, &entities)?;
         Ok((found.contract.number, found.service_date.to_string()))
     };
@@ -227,7 +227,12 @@ fn a_changed_event_goes_to_the_product_that_it_was_first_matched_to() {
     assert_eq!(moved("2026-07-01T00:00:00Z", None), is(2, "2026-07-01"), "the first product has ended");
     assert_eq!(moved("2027-03-10T12:00:00Z", None), Err(MatchRefusal::NoMatchingContract));
     // The recorded service date stays with an unchanged timestamp.
-    let event = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at("2026-07-01T00:00:00Z"), validations: None };
+    let event = EventFacts {
+        usage_product_ref: &usage_product_ref,
+        occurred_at: at("2026-07-01T00:00:00Z"),
+        labels: None,
+        validations: None,
+    };
     let found = match_changed_event(event, (made[0].contract_ref, ProductNo(0)), Some(date("2026-06-30")), &made, &entities);
     assert_eq!(found.map(|found| (found.contract.number, found.service_date)), Ok((1, date("2026-06-30"))));
 }

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
 use billing_domain::ledger::overdue::VersionTimes;
+use billing_domain::ledger::recount::Recount;
 use billing_domain::ports::{IntegrityQueries, StoreResult};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
-use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::RecordedVerification;
 use diesel::dsl::{count, count_star, exists, max, min, not};
 use diesel::prelude::*;
@@ -120,8 +121,8 @@ impl IntegrityQueries for Transaction<'_> {
             .get_result(conn))?)
     }
 
-    fn recount_contract(&mut self, key: ContractKey) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
-        Ok(self.count_again(key, None, None)?.into_iter().collect())
+    fn recount_contract(&mut self, organization: OrganizationId, contract: &Contract) -> StoreResult<Recount> {
+        self.count_again(organization, contract, None, None)
     }
 
     fn broken_series(&mut self, organization: OrganizationId) -> StoreResult<Vec<String>> {

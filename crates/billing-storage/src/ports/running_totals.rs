@@ -1,9 +1,11 @@
 //! Running totals of usage, part of the hot path. [`recount`](super::recount) recounts them.
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::contract::Contract;
+use billing_domain::ledger::recount::Recount;
 use billing_domain::ports::{Lock, RunningTotals, StoreResult};
 use billing_domain::quantity::{Quantity, QuantitySum};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{ContractRef, CustomerId, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
 use chrono::NaiveDate;
 use diesel::prelude::*;
@@ -18,7 +20,7 @@ use crate::schema::usage_totals;
 use crate::sql_types::Bound;
 use crate::statement::Statement;
 use crate::tx::{Transaction, load_held, with_conn};
-use crate::usage_key::{AddTotals, PutTotal, put_totals};
+use crate::usage_key::{AddTotals, PutTotal, put_totals, stored_line_item};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -28,11 +30,12 @@ struct NewTotal<'a> {
     product_no: i32,
     period_start: Bound<NaiveDate>,
     usage_product_ref: &'a str,
+    line_item_id: &'a str,
     organization_id: Bound<Uuid>,
     sum: Bound<Decimal>,
     events: i64,
 }
-const NEW_TOTAL_COLUMNS: usize = 8;
+const NEW_TOTAL_COLUMNS: usize = 9;
 
 impl<'a> NewTotal<'a> {
     fn zero(organization: Uuid, customer_id: Uuid, key: &'a UsageKey) -> Self {
@@ -42,6 +45,7 @@ impl<'a> NewTotal<'a> {
             product_no: i32::from(key.product_no.0),
             period_start: Bound(key.period_start),
             usage_product_ref: key.usage_product_ref.as_str(),
+            line_item_id: stored_line_item(key),
             organization_id: Bound(organization),
             sum: Bound(Decimal::ZERO),
             events: 0,
@@ -56,6 +60,7 @@ pub(super) struct TotalRow {
     product_no: i32,
     period_start: Cell<NaiveDate>,
     usage_product_ref: String,
+    line_item_id: String,
     sum: Cell<Decimal>,
     events: i64,
     max: Option<Cell<Decimal>>,
@@ -85,6 +90,10 @@ impl TotalRow {
             product_no: ProductNo(row.checked("product_no", u16::try_from(self.product_no))?),
             period_start: row.cell("period_start", self.period_start)?,
             usage_product_ref: row.leaf("usage_product_ref", &self.usage_product_ref)?,
+            line_item_id: match self.line_item_id.as_str() {
+                "" => None,
+                id => Some(row.leaf("line_item_id", id)?),
+            },
         };
         let quantity = |column, cell| row.checked(column, Quantity::new(row.cell(column, cell)?));
         let latest = match (self.latest_at, self.latest_service_date, self.latest_event_id, self.latest_quantity) {
@@ -110,7 +119,7 @@ impl TotalRow {
 
 /// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / KEY_COLUMNS;
-const KEY_COLUMNS: usize = 5;
+const KEY_COLUMNS: usize = 6;
 
 /// Matches running totals with one of these keys.
 fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> InRows {
@@ -121,9 +130,10 @@ fn one_of_keys(keys: &[(CustomerId, UsageKey)]) -> InRows {
             Value::Number(i32::from(key.product_no.0)),
             Value::Day(key.period_start),
             Value::Text(key.usage_product_ref.as_str().to_owned()),
+            Value::Text(stored_line_item(key).to_owned()),
         ]
     };
-    one_of_rows("customer_id, contract_id, product_no, period_start, usage_product_ref", keys.iter().map(of_key))
+    one_of_rows("customer_id, contract_id, product_no, period_start, usage_product_ref, line_item_id", keys.iter().map(of_key))
 }
 
 pub(super) fn read_totals(rows: Vec<TotalRow>) -> StoreResult<Vec<(UsageKey, UsageTotal)>> {
@@ -145,6 +155,7 @@ impl Transaction<'_> {
                         usage_totals::product_no,
                         usage_totals::period_start,
                         usage_totals::usage_product_ref,
+                        usage_totals::line_item_id,
                     ))
                     .select(TotalRow::as_select())
             };
@@ -316,12 +327,10 @@ impl RunningTotals for Transaction<'_> {
     fn recount_usage(
         &mut self,
         organization: OrganizationId,
-        customer_id: CustomerId,
-        key: &UsageKey,
+        contract: &Contract,
+        period_key: &UsageKey,
         except: Option<EventRef>,
-    ) -> StoreResult<UsageTotal> {
-        let contract = ContractKey { organization, customer: customer_id, contract: key.contract_ref };
-        let counted = self.count_again(contract, Some(key), except)?;
-        Ok(counted.into_values().next().unwrap_or(UsageTotal::ZERO))
+    ) -> StoreResult<Recount> {
+        self.count_again(organization, contract, Some(period_key), except)
     }
 }

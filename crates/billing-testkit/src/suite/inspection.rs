@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentKind;
+use billing_domain::ledger::recount::Recount;
 use billing_domain::ports::Store;
 use billing_domain::refs::{ContractRef, DocumentRef, ProductNo};
 use billing_domain::usage::{UsageEvent, UsageKey, UsageTotal};
@@ -69,7 +70,7 @@ fn used(store: &dyn Store, w: &World) -> BTreeMap<UsageKey, UsageTotal> {
     });
     let mut counted = BTreeMap::new();
     for event in events.iter().filter(|event| !event.deleted) {
-        let total = counted.entry(event.usage_key()).or_insert(UsageTotal::ZERO);
+        let total = counted.entry(event.period_key()).or_insert(UsageTotal::ZERO);
         *total = plus(*total, event);
     }
     counted
@@ -77,10 +78,15 @@ fn used(store: &dyn Store, w: &World) -> BTreeMap<UsageKey, UsageTotal> {
 
 pub fn the_totals_of_a_contract_are_counted_again(store: &dyn Store) {
     let w = world(store);
-    let recounted = || read(store, |tx| tx.recount_contract(w.contract.key(w.org)));
-    assert_eq!(recounted(), []);
-    let counted = used(store, &w);
-    assert_eq!(recounted(), counted.into_iter().collect::<Vec<_>>(), "only those with an event");
+    let recounted = || read(store, |tx| tx.recount_contract(w.org, &w.contract));
+    assert_eq!(recounted(), Recount::default());
+    // The contract has no product 1, and does not meter Zeta.
+    let zeta = fixtures::usage_product_ref("Zeta");
+    let is_metered = |key: &UsageKey| key.product_no == ProductNo(0) && key.usage_product_ref != zeta;
+    let (counted, not): (BTreeMap<_, _>, BTreeMap<_, _>) = used(store, &w).into_iter().partition(|(key, _)| is_metered(key));
+    let found = recounted();
+    assert_eq!(found.totals, counted, "only those with an event");
+    assert_eq!(found.uncounted.map(|uncounted| uncounted.count), Some(not.values().map(|total| total.events).sum()));
 }
 
 pub fn the_totals_of_a_contract_are_those_that_are_kept(store: &dyn Store) {

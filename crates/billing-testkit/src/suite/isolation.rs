@@ -6,10 +6,11 @@ use billing_domain::document::lines::{BaseAndAmount, SumKey};
 use billing_domain::document::linking::{BillingSlot, SlotKind};
 use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, LifecycleStatus, Settlement};
 use billing_domain::ledger::BookRows;
+use billing_domain::ledger::recount::Recount;
 use billing_domain::page::Page;
 use billing_domain::ports::{DocumentFilter, FamilySum, KeyUse, Lock, Store, StoreError, Update};
 use billing_domain::refs::{ContractKey, CustomerId, DocumentKey, ProductNo};
-use billing_domain::usage::{UsageEvent, UsageTotal};
+use billing_domain::usage::UsageEvent;
 use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
@@ -218,7 +219,7 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     let (from, to) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
     let first = fixtures::event(&FreshIds, &from, &w.product.usage_product_ref, later(1), fixtures::quantity("1"));
     let second = UsageEvent { revision: 2, ..first.clone() };
-    let key = first.usage_key();
+    let key = first.period_key();
     let customer = w.customer.id;
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&first))?;
@@ -232,7 +233,7 @@ pub fn another_organization_changes_no_events(store: &dyn Store) {
     assert!(matches!(answer, Err(StoreError::Contended)), "{answer:?}");
     write(store, |tx| {
         assert_eq!(tx.superseded_revisions(stranger, &[w.customer.id], &[first.event_ref])?, []);
-        assert_eq!(tx.recount_usage(stranger, customer, &key, None)?, UsageTotal::ZERO);
+        assert_eq!(tx.recount_usage(stranger, &w.contract, &key, None)?, Recount::default());
         tx.move_events_of_period(from.key(stranger), to.document_ref, ProductNo(0), month(1).start())?;
         tx.move_events(from.key(stranger), to.document_ref)
     });
@@ -290,7 +291,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     let customer = w.customer.id;
     write(store, |tx| {
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        lock_usage(tx, w.org, customer, &[event.usage_key()])?;
+        lock_usage(tx, w.org, customer, &[event.period_key()])?;
         // The reserved number leaves a gap.
         tx.take_document_numbers(w.org, &w.entity.entity_ref, DocumentKind::Invoice, 1)
     });
@@ -298,7 +299,7 @@ pub fn another_organization_inspects_nothing(store: &dyn Store) {
     read(store, |tx| {
         assert_eq!(tx.contracts_after(stranger, None, 10)?, []);
         assert_eq!(tx.book_rows(w.contract.key(stranger))?, BookRows::default());
-        assert_eq!(tx.recount_contract(w.contract.key(stranger))?, []);
+        assert_eq!(tx.recount_contract(stranger, &w.contract)?, Recount::default());
         assert_eq!(tx.broken_series(stranger)?, [""; 0]);
         assert_eq!(tx.broken_seals(stranger)?, [""; 0]);
         assert_eq!(tx.broken_files(stranger)?, [""; 0]);
@@ -321,7 +322,7 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
         w.hold(tx)?;
         tx.put_ledger_lines(debit.key(w.org), &lines)?;
         tx.insert_events(w.org, std::slice::from_ref(&event))?;
-        lock_usage(tx, w.org, w.customer.id, &[event.usage_key()])
+        lock_usage(tx, w.org, w.customer.id, &[event.period_key()])
     });
     let contract = ContractKey { customer: other.id, ..w.contract.key(w.org) };
     let document = |head: &DocumentHead| DocumentKey { customer: other.id, ..head.key(w.org) };
@@ -331,8 +332,9 @@ pub fn another_customer_corrects_nothing(store: &dyn Store) {
         assert_eq!(tx.documents_of_parents(w.org, &[(other.id, from.document_ref)])?, []);
         assert_eq!(tx.ledger_lines(document(&debit))?, []);
         assert_eq!(tx.book_rows(contract)?, BookRows::default());
-        assert_eq!(tx.recount_usage(w.org, other.id, &event.usage_key(), None)?, UsageTotal::ZERO);
-        assert_eq!(tx.recount_contract(contract)?, []);
+        let theirs = Contract { customer_id: other.id, ..w.contract.clone() };
+        assert_eq!(tx.recount_usage(w.org, &theirs, &event.period_key(), None)?, Recount::default());
+        assert_eq!(tx.recount_contract(w.org, &theirs)?, Recount::default());
         tx.move_events_of_period(document(&from), to.document_ref, ProductNo(0), january)?;
         tx.move_events(document(&from), to.document_ref)
     });

@@ -305,7 +305,7 @@ impl World {
     /// Stores events and the running totals of their periods.
     pub(super) fn insert_events(&self, tx: &mut dyn Tx, events: &[UsageEvent]) -> StoreResult<()> {
         tx.insert_events(self.org, events)?;
-        let keys: Vec<UsageKey> = events.iter().map(UsageEvent::usage_key).collect();
+        let keys: Vec<UsageKey> = events.iter().map(UsageEvent::period_key).collect();
         lock_usage(tx, self.org, self.customer.id, &keys).map(drop)
     }
 

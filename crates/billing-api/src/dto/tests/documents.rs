@@ -157,6 +157,7 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "related_documents": [],
       "products": [
         {
+          "product_no": 0,
           "product_pricing_ref": "api",
           "product_name": "api",
           "minimum_fee": 100,

@@ -317,7 +317,10 @@ impl World {
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
                 let before = self.model.products.clone();
                 let taken = self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
-                    amend::edit(book, &edit, &catalog, BackdatingPolicy::Allowed, now, &mut ids)
+                    let recount = |_: &billing_domain::contract::Contract, _: &UsageKey| {
+                        Err(Refusal::Broken("no line item has a condition".to_owned()))
+                    };
+                    amend::edit(book, (&edit, &catalog), BackdatingPolicy::Allowed, now, recount, &mut ids)
                 })?;
                 if taken { self.check_children(&before) } else { Ok(()) }
             }
@@ -501,7 +504,7 @@ impl World {
     fn landing(&self, usage: usize, at: Timestamp) -> Checked<Option<(u16, Date)>> {
         let candidates = self.model.candidates(usage, at);
         let usage_product_ref = convert::usage_ref(usage);
-        let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at, validations: None };
+        let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at, labels: None, validations: None };
         let contracts = [(*self.book.contract).clone()];
         let theirs = match_event(facts, &contracts, &self.book.entities);
         let theirs = theirs
@@ -522,6 +525,7 @@ impl World {
             product_no: ProductNo(event.product),
             period_start: product.period_at(event.day).expect("the event's period").start,
             usage_product_ref: convert::usage_ref(event.usage),
+            line_item_id: None,
         }
     }
 
@@ -565,9 +569,8 @@ impl World {
         self.ids += 1;
         let counted =
             CountedEvent { event_ref: EventRef::from_uuid(Uuid::from_u128(self.ids)), ..self.counted(usize::MAX, &event) };
-        let made = self.decide(|book, now, mut ids| {
-            post::post_usage(book, ProductNo(product), &convert::usage_ref(usage), &[counted], now, &mut ids)
-        })?;
+        let key = self.key(&event);
+        let made = self.decide(|book, now, mut ids| post::post_usage(book, &key, &[counted], now, &mut ids))?;
         let mut next = self.model.clone();
         next.events.push(event);
         let Some((listed_on, entries)) = self.taken("an event", made, &next)? else {
@@ -613,7 +616,8 @@ impl World {
             let (_, first) = before.first;
             let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == first);
             let usage_product_ref = convert::usage_ref(before.usage);
-            let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, validations: None };
+            let facts =
+                EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, labels: None, validations: None };
             let contracts = [(*self.book.contract).clone()];
             let first_match = (self.book.contract.contract_ref, ProductNo(first));
             let theirs = match_changed_event(facts, first_match, None, &contracts, &self.book.entities);
@@ -629,15 +633,16 @@ impl World {
             };
             (after.product, after.day) = (product, day);
         }
-        let (key, listed_on) = (self.key(&before), self.events[index].listed_on);
-        let present = (self.counted(index, &before), self.without(index));
-        let (stays, counted) = (key == self.key(&after), self.counted(index, &after));
+        let (key, new_key, listed_on) = (self.key(&before), self.key(&after), self.events[index].listed_on);
+        let (counted, without) = (self.counted(index, &before), self.without(index));
+        let present = post::PresentEvent { key: &key, counted, without, listed_on };
+        let (stays, counted) = (key == new_key, self.counted(index, &after));
         let made = self.decide(|book, now, mut ids| {
             if stays {
-                return post::post_usage_change(book, &key, present, Some(counted), listed_on, now, &mut ids);
+                return post::post_usage_change(book, present, Some((&key, counted)), now, &mut ids);
             }
-            post::post_usage_change(book, &key, present, None, listed_on, now, &mut ids)?;
-            post::post_usage(book, ProductNo(after.product), &key.usage_product_ref, &[counted], now, &mut ids)
+            post::post_usage_change(book, present, None, now, &mut ids)?;
+            post::post_usage(book, &new_key, &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
         next.events[index] = after;
@@ -656,10 +661,9 @@ impl World {
     fn delete(&mut self, event: usize) -> Checked {
         let Some(index) = self.live(event) else { return Ok(()) };
         let key = self.key(&self.model.events[index]);
-        let present = (self.counted(index, &self.model.events[index]), self.without(index));
-        let listed_on = self.events[index].listed_on;
-        let made =
-            self.decide(|book, now, mut ids| post::post_usage_change(book, &key, present, None, listed_on, now, &mut ids))?;
+        let (counted, without) = (self.counted(index, &self.model.events[index]), self.without(index));
+        let present = post::PresentEvent { key: &key, counted, without, listed_on: self.events[index].listed_on };
+        let made = self.decide(|book, now, mut ids| post::post_usage_change(book, present, None, now, &mut ids))?;
         let mut next = self.model.clone();
         next.events[index].deleted = true;
         let Some((_, entries)) = self.taken("a delete", made, &next)? else { return self.tell(Deed::Delete(index), false) };

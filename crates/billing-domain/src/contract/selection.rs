@@ -1,0 +1,152 @@
+//! Selection of the line item whose running total counts an event (billing rules 4).
+
+use std::collections::BTreeSet;
+
+use super::terms::{MeteredCharge, ProductTerms, SelectedLineItem};
+use crate::catalog::Selector;
+use crate::labels::Where;
+use crate::refs::{LineItemId, UsageProductRef};
+use crate::usage::{ReportData, UsageKey};
+
+/// The reason why terms don't count an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uncounted {
+    /// No selected line item meters the usage product.
+    NotMetered,
+    /// No line item has a price for a label of the event.
+    UnpricedLabel(UnpricedLabel),
+}
+
+/// A label of an event for which no line item has a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnpricedLabel {
+    /// The key of the label.
+    pub key: String,
+    /// The text of the label, if it has one.
+    pub text: Option<String>,
+    /// The values that are priced.
+    pub priced: BTreeSet<String>,
+}
+
+impl UnpricedLabel {
+    fn new(key: &str, labels: Option<&ReportData>, priced: BTreeSet<String>) -> Self {
+        let text = labels.and_then(|labels| labels.label(key)).map(std::borrow::Cow::into_owned);
+        Self { key: key.to_owned(), text, priced }
+    }
+}
+
+impl ProductTerms {
+    /// Selects the line item whose running total counts an event. Returns `None` if one running total counts all events of the
+    /// usage product (billing rules 4):
+    /// 1. The condition of the product must be met.
+    /// 2. If line items of the usage product have `where` or `rest`, the one whose condition is met is selected, or else the one
+    ///    with `rest`.
+    ///
+    /// # Errors
+    /// Returns [`Uncounted`] if the terms don't count the event.
+    pub fn select(
+        &self,
+        usage_product_ref: &UsageProductRef,
+        labels: Option<&ReportData>,
+    ) -> Result<Option<&LineItemId>, Uncounted> {
+        let (mut is_metered, mut rest) = (false, None);
+        let mut conditions: Vec<&Where> = Vec::new();
+        let mut selected = None;
+        for (item, metered) in self.metering(usage_product_ref) {
+            is_metered = true;
+            match &metered.charge.selector {
+                Selector::Every => {}
+                Selector::Rest => rest = Some(&item.id),
+                Selector::Where(condition) => {
+                    conditions.push(condition);
+                    if selected.is_none() && condition.first_unmet(labels).is_none() {
+                        selected = Some(&item.id);
+                    }
+                }
+            }
+        }
+        if !is_metered {
+            return Err(Uncounted::NotMetered);
+        }
+        if let Some(condition) = &self.condition
+            && let Some(key) = condition.first_unmet(labels)
+        {
+            let priced = condition.values_of(key).cloned().unwrap_or_default();
+            return Err(Uncounted::UnpricedLabel(UnpricedLabel::new(key, labels, priced)));
+        }
+        match (selected.or(rest), unpriced(&conditions, labels)) {
+            (None, Some(unpriced)) => Err(Uncounted::UnpricedLabel(unpriced)),
+            (selected, _) => Ok(selected),
+        }
+    }
+
+    /// Returns the line items that the running total of a line item rates, or the total of all line items if it is `None`: its own
+    /// line item, and those that count every event.
+    pub fn rated_by<'t, 'k>(
+        &'t self,
+        key: &'k UsageKey,
+    ) -> impl Iterator<Item = (&'t SelectedLineItem, &'t MeteredCharge)> + use<'t, 'k> {
+        self.metering(&key.usage_product_ref)
+            .filter(|(item, metered)| !metered.charge.selector.is_selective() || Some(&item.id) == key.line_item_id.as_ref())
+    }
+
+    /// Returns whether labels decide if and where events of a usage product count.
+    pub fn reads_labels(&self, usage_product_ref: &UsageProductRef) -> bool {
+        self.condition.is_some() || self.metering(usage_product_ref).any(|(_, metered)| metered.charge.selector.is_selective())
+    }
+
+    /// Returns whether a label can decide if and where events of a usage product count.
+    pub fn reads_label(&self, usage_product_ref: &UsageProductRef, key: &str) -> bool {
+        let has_key = |condition: &Where| condition.values_of(key).is_some();
+        let of_items = self.metering(usage_product_ref).filter_map(|(_, metered)| metered.charge.selector.condition());
+        self.condition.iter().chain(of_items).any(has_key)
+    }
+
+    /// Returns whether later terms can select otherwise among the events that one of these terms' running totals counts: those
+    /// of a line item with `where` or `rest`, or, without a line item, all events of the usage product (billing rules 7).
+    pub fn is_reselected(&self, later: &Self, usage_product_ref: &UsageProductRef, counted_by: Option<&LineItemId>) -> bool {
+        let is_narrower = |later: Option<&Where>, condition: Option<&Where>| match (later, condition) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(later), Some(condition)) => !later.covers(condition),
+        };
+        if is_narrower(later.condition.as_ref(), self.condition.as_ref()) {
+            return true;
+        }
+        let selector_of = |terms: &Self, id: &LineItemId| {
+            let found = terms.metering(usage_product_ref).find(|(item, _)| item.id == *id);
+            found.map(|(_, metered)| metered.charge.selector.clone())
+        };
+        let Some(id) = counted_by else {
+            return later.metering(usage_product_ref).any(|(_, metered)| metered.charge.selector.is_selective());
+        };
+        match (selector_of(self, id), selector_of(later, id)) {
+            (Some(Selector::Where(condition)), Some(Selector::Where(later))) => is_narrower(Some(&later), Some(&condition)),
+            // The rest loses events to a condition that is new or wider.
+            (Some(Selector::Rest), Some(Selector::Rest)) => later.metering(usage_product_ref).any(|(item, metered)| {
+                let was = selector_of(self, &item.id);
+                let condition = metered.charge.selector.condition();
+                condition.is_some_and(|condition| match was {
+                    Some(Selector::Where(was)) => !was.covers(condition),
+                    _ => true,
+                })
+            }),
+            _ => true,
+        }
+    }
+}
+
+/// Returns the label that the closest condition misses, with all priced values of its key. Returns `None` without conditions.
+fn unpriced(conditions: &[&Where], labels: Option<&ReportData>) -> Option<UnpricedLabel> {
+    let unmet = |condition: &Where, key: &str| {
+        condition
+            .values_of(key)
+            .is_some_and(|values| labels.and_then(|labels| labels.label(key)).is_none_or(|text| !values.contains(&*text)))
+    };
+    let missed = |condition: &Where| condition.entries().filter(|(key, _)| unmet(condition, key)).count();
+    let closest = conditions.iter().min_by_key(|condition| missed(condition))?;
+    let key = closest.first_unmet(labels)?;
+    let alike = conditions.iter().filter(|condition| missed(condition) == missed(closest) && unmet(condition, key));
+    let priced = alike.filter_map(|condition| condition.values_of(key)).flatten().cloned().collect();
+    Some(UnpricedLabel::new(key, labels, priced))
+}
