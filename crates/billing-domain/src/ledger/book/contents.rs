@@ -1,6 +1,7 @@
 //! The contents of documents: what a draft would bill, and with which rates.
 
 use super::*;
+use crate::ledger::reconcile::UnbilledLine;
 
 impl ContractBook {
     /// Returns the current content of a draft. Its calculations have no amounts of other documents. The book can't compute the
@@ -187,7 +188,8 @@ impl ContractBook {
             let unbilled = self.unbilled(&period, &self.price_of(&period)?, false)?;
             for unbilled in unbilled.lines.into_iter().filter(|unbilled| open.contains(&unbilled.line.bill_with)) {
                 let amount = unbilled.rest()?;
-                if unbilled.is_unpriced && amount.minor() == 0 {
+                let is_left_out = unbilled.is_unpriced || self.is_unused_selection(&period, &unbilled);
+                if is_left_out && amount.minor() == 0 {
                     continue;
                 }
                 let (rates, has_default_tax) = self.rates_on(unbilled.line.line_item_id.as_ref(), &period, issue_day)?;
@@ -203,6 +205,20 @@ impl ContractBook {
             by_rates.push(RatedLines { product_no: product.no, terms: own.terms, rates, lines: Vec::new() });
         }
         Ok(by_rates)
+    }
+
+    /// Returns whether a line is of a line item with `where` or `rest` that counts no event, costs nothing and is billed nowhere:
+    /// sixty prices by attributes are not sixty empty lines.
+    fn is_unused_selection(&self, period: &ProductPeriod<'_>, unbilled: &UnbilledLine) -> bool {
+        let UnbilledLine { line, billed, .. } = unbilled;
+        let item = line.line_item_id.as_ref().and_then(|id| period.terms.line_item(id));
+        let Some((item, metered)) = item.and_then(|item| Some((item, item.metered()?))) else { return false };
+        let key = usage_key(self.contract.contract_ref, period, &metered.charge.usage_product_ref);
+        metered.charge.selector.is_selective()
+            && line.bill_with == BillWith::Usage
+            && line.amount.minor() == 0
+            && billed.is_empty()
+            && self.usage.get(&key.of_line_item(Some(&item.id))).events == 0
     }
 
     /// Returns the service date on which a part's document is issued. A draft is expected to be issued when it is due.
