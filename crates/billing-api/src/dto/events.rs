@@ -192,7 +192,9 @@ answer! {
         usage_product_name: LineText = &view.usage_product_name,
         /// Quantity.
         quantity: ExactNumber = event.quantity,
-        /// Keys and values for the usage report, in the reported order.
+        /// Line items that count the event now, by its labels.
+        line_item_ids: Vec<NamedRef> = &view.line_items,
+        /// Keys and values for the usage report, in the reported order. They are also the event's labels.
         additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
         /// State of the related document.
         document_state: DocumentStateWord = view.document_state,

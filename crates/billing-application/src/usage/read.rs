@@ -1,18 +1,22 @@
 //! Reads events with their documents and history.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::UsageProduct;
+use billing_domain::contract::Contract;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
 use billing_domain::document::{BookDocument, DocumentState, Purpose};
 use billing_domain::ledger::ContractBook;
 use billing_domain::money::Currency;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::Tx;
-use billing_domain::refs::{CustomerId, CustomerRef, DocumentRef, EventRef, OrganizationId, UsageProductRef};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, LineItemId, OrganizationId, UsageProductRef,
+};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventAction, UsageEvent};
 
@@ -41,6 +45,8 @@ pub struct EventView {
     pub currency: Currency,
     /// The period's invoice, if the event has a child document (billing rules 3).
     pub parent: Option<(DocumentRef, DocumentNumber)>,
+    /// The line items that count the event now.
+    pub line_items: Vec<LineItemId>,
 }
 
 /// One revision of an event.
@@ -117,6 +123,7 @@ pub(super) fn only(views: Vec<EventView>) -> UseCaseResult<EventView> {
 pub(super) struct EventReferences {
     customers: HashMap<CustomerId, Customer>,
     usage_products: HashMap<UsageProductRef, UsageProduct>,
+    contracts: HashMap<ContractRef, Arc<Contract>>,
     /// The superseded revisions of the events.
     earlier: HashMap<EventRef, Vec<UsageEvent>>,
     /// The documents that carry events and revisions, and their ancestors.
@@ -129,11 +136,13 @@ impl EventReferences {
         let mut around = Self {
             customers: HashMap::new(),
             usage_products: HashMap::new(),
+            contracts: HashMap::new(),
             earlier: HashMap::new(),
             documents: HashMap::new(),
         };
         for book in books {
             around.customers.entry(book.customer.id).or_insert_with(|| book.customer.clone());
+            around.contracts.insert(book.contract.contract_ref, Arc::clone(&book.contract));
             around.documents.extend(book.documents().map(|document| (document.head.document_ref, document.clone())));
         }
         around
@@ -156,6 +165,18 @@ impl EventReferences {
         let products: BTreeSet<UsageProductRef> = events.iter().map(|event| event.usage_product_ref.clone()).collect();
         let products = tx.usage_products_by_refs(organization, &Vec::from_iter(products))?;
         self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product)));
+        let unknown = events.iter().filter(|event| !self.contracts.contains_key(&event.placement.contract_ref));
+        let key = |event: &UsageEvent| ContractKey {
+            organization,
+            customer: event.customer_id,
+            contract: event.placement.contract_ref,
+        };
+        let unknown: BTreeSet<ContractKey> = unknown.map(key).collect();
+        if !unknown.is_empty() {
+            let agreements = tx.agreements(&Vec::from_iter(unknown))?.into_iter();
+            let contracts = agreements.map(|agreement| (agreement.contract.contract_ref, Arc::new(agreement.contract)));
+            self.contracts.extend(contracts);
+        }
         let edited: Vec<EventRef> = events.iter().filter(|event| event.revision > 1).map(|event| event.event_ref).collect();
         let earlier = if edited.is_empty() { Vec::new() } else { tx.superseded_revisions(organization, &named, &edited)? };
         // Level by level: an adjustment, the child it corrects, the invoice.
@@ -208,6 +229,7 @@ impl EventReferences {
             currency: latest.head.currency,
             document_numbers: document_numbers.ok_or_else(|| corrupt("an event", &event.event_ref, "has no document"))?,
             parent: invoice_above(&self.documents, latest)?,
+            line_items: self.contracts.get(&event.placement.contract_ref).map_or_else(Vec::new, |it| it.line_items_of(&event)),
             event,
         })
     }

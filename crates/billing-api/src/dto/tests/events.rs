@@ -165,6 +165,7 @@ fn view() -> EventView {
     let data = ReportData::new(vec![("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
     event.report_data = Some(data.expect("report data"));
     EventView {
+        line_items: vec![fixtures::line_item_id("calls")],
         event,
         customer_ref: customer.customer_ref.clone(),
         customer_name: fixtures::line("Acme"),
@@ -200,6 +201,9 @@ fn an_event_is_shown_with_its_digits_and_the_order_of_its_keys() {
       "usage_product_ref": "calls",
       "usage_product_name": "API calls",
       "quantity": 12345678901234.000001,
+      "line_item_ids": [
+        "calls"
+      ],
       "additional_report_data": {
         "z": 1.50,
         "a": null
