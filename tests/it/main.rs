@@ -43,6 +43,7 @@ mod isolation;
 mod journey;
 mod language;
 mod lists;
+mod metering;
 mod money;
 mod notifications;
 mod numbers;

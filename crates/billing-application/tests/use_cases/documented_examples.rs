@@ -7,6 +7,7 @@ mod charges;
 mod corrections;
 mod families;
 mod landing;
+mod metering;
 mod money;
 mod page;
 mod periods;
@@ -59,6 +60,8 @@ examples! {
     landing::example_4_2_validations_choose_and_refuse;
     landing::example_4_3_the_service_date_decides;
     landing::example_4_4_one_event_can_make_two_lines;
+    metering::example_4_5_prices_by_model;
+    metering::example_4_6_two_subscriptions_of_one_pricing;
 
     corrections::example_5_1_late_usage_is_a_debit;
     corrections::example_5_2_less_usage_is_a_credit;
@@ -111,6 +114,7 @@ examples! {
     amendments::example_7_20_a_contract_that_should_never_have_been;
     amendments::example_7_21_a_preview_of_before_use_shows_the_debit;
     amendments::example_7_22_what_an_edit_cant_do;
+    metering::example_7_23_a_price_of_its_own_for_a_model;
 
     landing::example_8_1_numbers_have_no_gaps;
     landing::example_8_2_a_prefix_changes_before_its_first_number;

@@ -11,6 +11,8 @@ mod family_sums;
 mod histories;
 mod linking;
 mod matching;
+mod metering;
+mod metering_laws;
 mod notifications;
 mod papers;
 mod quantities;
