@@ -8,9 +8,12 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{BilledDocumentKey, EventFilter, EventScope, EventSortKey};
 use billing_domain::refs::OrganizationId;
+use billing_domain::usage::{ReportData, ReportValue};
 use uuid::Uuid;
 
+use crate::json::StoredReportRef;
 use crate::ports::id_of;
+use crate::row::to_json;
 use crate::sql_types::Id;
 use crate::statement::Statement;
 
@@ -41,6 +44,8 @@ struct Narrowed<'a> {
     /// The position after which the rows of a page are.
     after: Option<(Timestamp, Uuid)>,
     backward: bool,
+    /// For each label key, the entries of stored report data of which one must occur.
+    labels: Vec<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -149,6 +154,7 @@ impl<'a> Narrowed<'a> {
                 updated_since: None,
                 after: None,
                 backward: false,
+                labels: Vec::new(),
             },
         }
     }
@@ -166,8 +172,27 @@ impl<'a> Narrowed<'a> {
             updated_since: filter.updates.since,
             after: filter.updates.after.as_ref().map(|position| (position.updated_at, id_of(position))),
             backward: false,
+            labels: filter.labels.iter().map(|(key, values)| stored_entries(key, values)).collect(),
         }
     }
+}
+
+/// Returns how stored report data contains a label with one of these values: as a text, a number or a boolean. Quotation marks
+/// within keys and texts are stored with a backslash, so an entry is found only where it is one.
+fn stored_entries(key: &str, values: &[String]) -> Vec<String> {
+    let forms = |value: &String| {
+        let number = ReportValue::Number(value.clone());
+        let flag = value.parse().ok().map(ReportValue::Bool);
+        [Some(ReportValue::Text(value.clone())), Some(number), flag].into_iter().flatten()
+    };
+    values.iter().flat_map(forms).filter_map(|value| stored_entry(key, value)).collect()
+}
+
+/// Returns the stored form of one entry of report data.
+fn stored_entry(key: &str, value: ReportValue) -> Option<String> {
+    let data = ReportData::new(vec![(key.to_owned(), value)]).ok()?;
+    let list = to_json(&StoredReportRef(&data)).ok()?.0;
+    Some(list.strip_prefix('[')?.strip_suffix(']')?.to_owned())
 }
 
 /// Events without a revision that their document was issued with.
@@ -317,6 +342,14 @@ impl Narrowed<'_> {
         }
         if let Some(usage_product_ref) = self.usage_product_ref {
             s.sql(" AND usage_product_ref = ").text(usage_product_ref);
+        }
+        for entries in &self.labels {
+            let mut before = " AND (";
+            for entry in entries {
+                s.sql(before).on_sqlite("instr").on_postgres("strpos").sql("(report_data, ").text(entry.as_str()).sql(") > 0");
+                before = " OR ";
+            }
+            s.sql(")");
         }
         if let Some(since) = self.updated_since {
             s.sql(" AND revised_at >= ").ts(since);

@@ -32,7 +32,7 @@ use crate::media_type::{JSON, PDF};
 use crate::operation::{AuthRequirement, Flag, HttpMethod, OperationSpec, VERSION};
 use crate::operations::OPERATIONS;
 use crate::problem::ProblemJson;
-use crate::query::METADATA;
+use crate::query::{METADATA, REPORT_DATA};
 pub use refusals::CODES;
 pub use shared::resolved;
 
@@ -193,7 +193,7 @@ fn parameters(operation: &OperationSpec, schemas: &mut Schemas) -> Vec<Parameter
     for asked in operation.asks.iter().flat_map(|asks| (asks.described)(schemas)) {
         let required = if asked.presence == Presence::Required { Required::True } else { Required::False };
         let mut parameter = ParameterBuilder::new().name(asked.name).parameter_in(ParameterIn::Query).required(required);
-        if asked.name == METADATA {
+        if [METADATA, REPORT_DATA].contains(&asked.name) {
             // Each key is a parameter of its own: `metadata[key]=value`.
             parameter = parameter.style(Some(ParameterStyle::DeepObject)).explode(Some(true));
         }

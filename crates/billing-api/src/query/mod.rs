@@ -13,12 +13,14 @@ pub mod updates;
 pub mod usage;
 pub mod webhooks;
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use billing_domain::access::RequestId;
 use billing_domain::audit::AuditActor;
 use billing_domain::contract::Contract;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::labels::MAX_WHERE_VALUES;
 use billing_domain::metadata::{Metadata, check_entry};
 use billing_domain::notification::Subject;
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
@@ -93,10 +95,14 @@ impl Query {
     fn read_as<T>(&self, read: impl FnOnce(Fields<'_>) -> Option<T>) -> Result<T, Problem> {
         let (mut parameters, mut twice) = (Map::new(), Vec::new());
         for (name, value) in &self.pairs {
-            if parameters.contains_key(name) {
-                twice.push(name.as_str());
-            } else {
-                parameters.insert(name.clone(), Value::from(value.as_str()));
+            let value = Value::from(value.as_str());
+            match parameters.get_mut(name) {
+                None => drop(parameters.insert(name.clone(), value)),
+                Some(values) if LabelParams::key_of(name).is_some() => match values {
+                    Value::Array(values) => values.push(value),
+                    first => *first = Value::Array(vec![first.take(), value]),
+                },
+                Some(_) => twice.push(name.as_str()),
             }
         }
         twice.dedup();
@@ -228,6 +234,59 @@ impl Fieldset for MetadataParams {
         let values = AdditionalProperties::from(Schema::from(text()));
         let schema = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(values));
         vec![FieldSchema { name: METADATA, meaning, presence: Presence::Optional, schema: schema.into() }]
+    }
+}
+
+/// The parameter by which events are filtered by labels, as OpenAPI names it.
+pub const REPORT_DATA: &str = "report_data";
+
+/// The maximum number of label keys of a filter.
+const MAX_LABEL_KEYS: usize = 5;
+
+/// Filters by labels: `report_data[key]=value`. Each key must match; a key that is repeated matches one of its values.
+#[derive(Clone, Debug, Default)]
+pub struct LabelParams(pub BTreeMap<String, Vec<String>>);
+
+impl LabelParams {
+    /// Returns the label key of a parameter.
+    fn key_of(name: &str) -> Option<&str> {
+        name.strip_prefix("report_data[").and_then(|rest| rest.strip_suffix(']'))
+    }
+
+    /// Returns whether a query filters by labels.
+    pub fn is_in(fields: Fields<'_>) -> bool {
+        fields.entries().any(|(name, _)| Self::key_of(name).is_some())
+    }
+}
+
+impl Fieldset for LabelParams {
+    fn names() -> &'static [&'static str] {
+        &["report_data[key]"]
+    }
+
+    fn read_fields(fields: Fields<'_>) -> Option<Self> {
+        let mut wanted = BTreeMap::new();
+        for (name, node) in fields.entries() {
+            let Some(key) = Self::key_of(name) else { continue };
+            let values = match node.as_text() {
+                Some(value) => vec![value.to_owned()],
+                None => node.list(MAX_WHERE_VALUES, |value| value.text().map(str::to_owned))?,
+            };
+            wanted.insert(key.to_owned(), values);
+        }
+        if wanted.len() > MAX_LABEL_KEYS {
+            return fields.refuse(REPORT_DATA, "too_many", format!("must have at most {MAX_LABEL_KEYS} keys"));
+        }
+        Some(Self(wanted))
+    }
+
+    fn described(_: &mut Schemas) -> Vec<FieldSchema> {
+        let meaning = "Filters by labels: `report_data[key]=value`, compared with the value as it was sent. Each of up to five \
+                       keys must match; a repeated key matches one of its values. Needs `customer_ref`, `contract_ref` or \
+                       `document_ref`.";
+        let values = AdditionalProperties::from(Schema::from(text()));
+        let schema = ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(values));
+        vec![FieldSchema { name: REPORT_DATA, meaning, presence: Presence::Optional, schema: schema.into() }]
     }
 }
 

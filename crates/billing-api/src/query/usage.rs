@@ -10,7 +10,7 @@ use billing_domain::summary::{Grouping, Interval, SummaryIntervals};
 
 use super::lists::possible;
 use super::updates::UpdateParams;
-use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, SearchRef, paged};
+use super::{AnyText, DEFAULT_PAGE_SIZE, LabelParams, Paged, SearchRef, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
 use crate::dto::input::Node;
@@ -45,6 +45,16 @@ params! {
         from: Option<Timestamp>,
         /// Latest time of usage, exclusive.
         to: Option<Timestamp>,
+        @flat labels: LabelParams,
+    }
+    with {
+        fn check(fields: Fields<'_>) {
+            let is_narrow = [BY_CUSTOMER, "contract_ref", "document_ref"].iter().any(|name| fields.has(name));
+            if LabelParams::is_in(fields) && !is_narrow {
+                let detail = "must be given, or contract_ref or document_ref, because report_data is compared event by event";
+                fields.refuse::<()>(BY_CUSTOMER, "required", detail);
+            }
+        }
     }
 }
 
@@ -59,6 +69,7 @@ impl EventParams {
             from: self.from,
             to: self.to,
             updates: UpdateFilter::default(),
+            labels: self.labels.0,
         };
         Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter })
     }

@@ -48,6 +48,20 @@ fn events_are_narrowed_by_references_and_instants() {
 }
 
 #[test]
+fn events_are_narrowed_by_labels_of_one_customer() {
+    let raw = "customer_ref=a&report_data[model]=x&report_data[kind]=input&report_data[model]=y";
+    let labels = query(raw).events().expect("right").0.expect("a query").filter.labels;
+    let shown: Vec<String> = labels.iter().map(|(key, values)| format!("{key} {}", values.join(" "))).collect();
+    assert_eq!(shown, ["kind input", "model x y"]);
+    let wrong = |raw: &str| codes(query(raw).events());
+    assert_eq!(wrong("report_data[model]=x"), [("/customer_ref".to_owned(), "required")]);
+    assert_eq!(wrong("contract_ref=x&report_data[model]=x"), []);
+    let many: String = (0..6).map(|n| format!("&report_data[k{n}]=x")).collect();
+    assert_eq!(wrong(&format!("customer_ref=a{many}")), [("/report_data".to_owned(), "too_many")]);
+    assert_eq!(wrong("customer_ref=a&reportdata[k]=x").len(), 1);
+}
+
+#[test]
 fn a_summary_says_its_interval_and_what_it_tells_apart() {
     let both = |raw: &str| query(raw).summary().expect(raw);
     assert_eq!(both("interval=day").1, SummaryIntervals::Calendar(Interval::Day, TimeZone::UTC));

@@ -60,9 +60,16 @@ pub fn list_events(cx: &mut Cx<'_>, query: &EventQuery, by: EventSortKey, page: 
 /// filter needs it.
 fn count(tx: &mut dyn Tx, organization: OrganizationId, filter: &EventFilter) -> UseCaseResult<u64> {
     Ok(match filter {
-        EventFilter { customer_id, contract_ref, usage_product_ref, document_ref: None, from: None, to: None, updates }
-            if updates.since.is_none() =>
-        {
+        EventFilter {
+            customer_id,
+            contract_ref,
+            usage_product_ref,
+            document_ref: None,
+            from: None,
+            to: None,
+            updates,
+            labels,
+        } if updates.since.is_none() && labels.is_empty() => {
             tx.events_in_totals(organization, *customer_id, *contract_ref, usage_product_ref.as_ref())?
         }
         _ => tx.count_events(organization, filter)?,

@@ -1,5 +1,6 @@
 //! Read-only queries of usage: lists, sums and reports.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use crate::calendar::Timestamp;
@@ -28,6 +29,8 @@ pub struct EventFilter {
     pub to: Option<Timestamp>,
     /// Conditions on the newest revision's time.
     pub updates: UpdateFilter,
+    /// Matches events whose labels have, for every key, one of the values as it was sent.
+    pub labels: BTreeMap<String, Vec<String>>,
 }
 
 /// A sort key for events. Equal keys are ordered by reference.

@@ -308,6 +308,7 @@ macro_rules! store_contract {
                 events_come_by_timestamp_then_reference_in_pages
                 a_document_bills_each_event_once_as_it_was_when_it_was_issued
                 each_field_of_a_filter_narrows_the_events
+                labels_narrow_the_events_by_their_values_as_sent
                 deleted_events_pass_no_filter
                 what_counts_is_visited_until_the_visitor_has_enough
                 report_data_is_visited_where_there_is_any

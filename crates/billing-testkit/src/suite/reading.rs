@@ -205,6 +205,50 @@ pub fn each_field_of_a_filter_narrows_the_events(store: &dyn Store) {
     }
 }
 
+pub fn labels_narrow_the_events_by_their_values_as_sent(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let labels: [&[(&str, ReportValue)]; 5] = [
+        &[("model", ReportValue::Text("a\"b".to_owned())), ("kind", ReportValue::Text("input".to_owned()))],
+        &[("model", ReportValue::Number("1.50".to_owned()))],
+        &[("model", ReportValue::Bool(true))],
+        // A text that looks like the label.
+        &[("note", ReportValue::Text("[\"model\",{\"text\":\"x\"}]".to_owned())), ("model", ReportValue::Null)],
+        &[],
+    ];
+    let events: Vec<UsageEvent> = labels
+        .iter()
+        .zip(0..)
+        .map(|(labels, minute)| {
+            let entries = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+            UsageEvent { report_data: ReportData::new(entries).ok(), ..event(&w, &head, minute, "1") }
+        })
+        .collect();
+    insert(store, &w, &events);
+    let of = |wanted: &[usize]| wanted.iter().map(|i| events[*i].event_ref).collect::<Vec<_>>();
+    let rows: [(&[(&str, &[&str])], Vec<EventRef>); 8] = [
+        (&[("model", &["a\"b"])], of(&[0])),
+        (&[("model", &["a\"b", "true", "1.50"])], of(&[0, 1, 2])),
+        (&[("model", &["1.5"])], of(&[])),
+        (&[("model", &["x"])], of(&[])),
+        (&[("model", &["a\"b"]), ("kind", &["input"])], of(&[0])),
+        (&[("model", &["a\"b"]), ("kind", &["output"])], of(&[])),
+        (&[("kind", &["INPUT"])], of(&[])),
+        (&[("kin", &["input"])], of(&[])),
+    ];
+    for (wanted, expected) in rows {
+        let owned = |(key, values): &(&str, &[&str])| ((*key).to_owned(), values.iter().map(|it| (*it).to_owned()).collect());
+        let filter = EventFilter {
+            customer_id: Some(w.customer.id),
+            labels: wanted.iter().map(owned).collect(),
+            ..EventFilter::default()
+        };
+        assert_eq!(listed(store, &w, &filter), expected, "{wanted:?}");
+        assert_eq!(metered(store, w.org, &filter).len(), expected.len(), "{wanted:?}");
+        assert_eq!(reported(store, w.org, &EventScope::Now(filter)).len(), expected.len(), "{wanted:?}");
+    }
+}
+
 pub fn deleted_events_pass_no_filter(store: &dyn Store) {
     let w = world(store);
     let head = w.open(store, w.head(1));
