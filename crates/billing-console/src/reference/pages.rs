@@ -23,6 +23,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "guides/annual-plans",
     "guides/price-rises",
     "guides/corrections",
+    "guides/tokens-by-model",
     "guides/void-credit-or-edit",
     "guides/time-zones",
     "guides/payment-provider",
