@@ -25,7 +25,7 @@ const TABLES: [&str; 3] =
 
 /// Files with more than [`MAX_LINES`] lines, and the lines that each may have. A file leaves the list when it is short enough, and no
 /// file may grow.
-const LONG_FILES: [(&str, usize); 32] = [
+const LONG_FILES: [(&str, usize); 31] = [
     ("crates/billing-application/src/book_repository.rs", 678),
     ("crates/billing-application/src/documents/mod.rs", 633),
     ("crates/billing-application/src/usage/import.rs", 692),
@@ -37,14 +37,13 @@ const LONG_FILES: [(&str, usize); 32] = [
     ("crates/billing-console/src/pages/contract_tasks.rs", 919),
     ("crates/billing-console/src/pages/forms.rs", 819),
     ("crates/billing-domain/src/access.rs", 882),
-    ("crates/billing-domain/src/contract/terms.rs", 654),
+    ("crates/billing-domain/src/contract/terms.rs", 611),
     ("crates/billing-domain/src/document/calculation.rs", 644),
-    ("crates/billing-domain/src/document/totals.rs", 648),
-    ("crates/billing-domain/src/ledger/amend.rs", 625),
+    ("crates/billing-domain/src/document/totals.rs", 608),
     ("crates/billing-domain/src/ledger/reconcile.rs", 644),
-    ("crates/billing-domain/src/rating.rs", 756),
+    ("crates/billing-domain/src/rating.rs", 749),
     ("crates/billing-domain/src/webhook.rs", 923),
-    ("crates/billing-domain/tests/rules/amending.rs", 1430),
+    ("crates/billing-domain/tests/rules/amending.rs", 1424),
     ("crates/billing-domain/tests/rules/histories/generate.rs", 652),
     ("crates/billing-domain/tests/rules/histories/model/amend.rs", 758),
     ("crates/billing-domain/tests/rules/histories/world.rs", 1251),

@@ -3,6 +3,7 @@
 //! Prices are applied in [`rating`](crate::rating), documents are in [`document`](crate::document).
 
 pub mod amendment;
+pub mod quantities;
 pub mod resolve;
 pub mod schedule;
 pub mod selection;

@@ -3,8 +3,8 @@
 use chrono::NaiveDate;
 use thiserror::Error;
 
+pub use super::quantities::{MAX_QUANTITY_STEPS, Quantities, QuantityStep};
 use super::schedule::{BillingCycle, BillingSchedule};
-use crate::calendar::Period;
 use crate::catalog::{
     Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct, check_siblings,
 };
@@ -20,9 +20,6 @@ use crate::tax::{StatedTax, TaxBasis};
 use crate::text::{OneLine, Prose};
 use crate::violation::Violations;
 
-/// The maximum number of quantity steps of a line item.
-pub const MAX_QUANTITY_STEPS: usize = 1000;
-
 /// The issue time of documents relative to the period they bill (billing rules 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PaymentTime {
@@ -33,78 +30,6 @@ pub enum PaymentTime {
     /// All items are billed on one invoice on the day after the period.
     #[default]
     AfterUse,
-}
-
-/// The agreed quantity of a fixed line item from a day on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct QuantityStep {
-    /// The first day.
-    pub from: NaiveDate,
-    /// The agreed quantity.
-    pub quantity: Quantity,
-}
-
-/// The quantity steps of a fixed line item, with increasing dates. The quantity is 1 before the first step (billing rules
-/// 6).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quantities(Vec<QuantityStep>);
-
-impl Quantities {
-    /// Creates a list of steps and checks their order and number.
-    ///
-    /// # Errors
-    /// Returns every violation, with paths below the list.
-    pub fn new(steps: Vec<QuantityStep>) -> Result<Self, Violations> {
-        let mut found = Violations::none();
-        if steps.len() > MAX_QUANTITY_STEPS {
-            found.add(&[], "too_many", format!("must have at most {MAX_QUANTITY_STEPS} elements"));
-        }
-        for (i, pair) in steps.windows(2).enumerate() {
-            if pair[1].from <= pair[0].from {
-                let index = (i + 1).to_string();
-                found.add(&[&index, "from"], "out_of_range", "must be later than the previous step");
-            }
-        }
-        found.or(Self(steps))
-    }
-
-    /// Returns the steps, oldest first.
-    pub fn as_slice(&self) -> &[QuantityStep] {
-        &self.0
-    }
-
-    /// Returns the agreed quantity on a day.
-    pub fn on(&self, day: NaiveDate) -> Quantity {
-        self.0.iter().take_while(|step| step.from <= day).last().map_or(Quantity::ONE, |step| step.quantity)
-    }
-
-    /// Returns the quantities within a range of days, each with the number of days it was agreed for.
-    pub fn within(&self, days: Period) -> Vec<(Quantity, u32)> {
-        let mut parts = Vec::new();
-        let mut from = days.start();
-        let later = self.0.iter().filter(|step| step.from > days.start() && step.from < days.end()).map(|step| step.from);
-        for until in later.chain([days.end()]) {
-            if let Some(part) = Period::new(from, until) {
-                parts.push((self.on(from), part.days()));
-            }
-            from = until;
-        }
-        parts
-    }
-
-    /// Returns the steps with all steps from another list's first date on replaced by that list.
-    pub fn replaced_by(&self, list: &Self) -> Self {
-        let Some(first) = list.0.first() else { return Self::default() };
-        Self(self.0.iter().filter(|step| step.from < first.from).chain(&list.0).copied().collect())
-    }
-
-    /// Returns the steps with one step added. The step replaces a step on the same day.
-    pub fn with(&self, step: QuantityStep) -> Self {
-        let mut steps: Vec<QuantityStep> = self.0.iter().filter(|other| other.from != step.from).copied().collect();
-        steps.push(step);
-        steps.sort();
-        Self(steps)
-    }
 }
 
 /// A requested line item, with its differences from the pricing. A kept field has its previously agreed value, or else
@@ -555,7 +480,7 @@ impl ProductTerms {
     pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
         for item in &mut self.line_items {
             if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
-                *quantities = Quantities(vec![QuantityStep { from: NaiveDate::MIN, quantity: quantities.on(day) }]);
+                *quantities = Quantities::constant(quantities.on(day));
             }
         }
         let schedule = self.schedule.endless();

@@ -8,6 +8,7 @@ pub mod linking;
 pub mod numbering;
 pub mod printout;
 pub mod totals;
+pub mod usage_totals;
 
 use chrono::NaiveDate;
 

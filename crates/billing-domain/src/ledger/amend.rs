@@ -7,7 +7,8 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use super::issue::{self, due_documents};
-use super::reconcile::{MAX_PERIOD_MINOR, Revised};
+use super::price_limit::{require_price_limit, require_price_limit_of_periods};
+use super::reconcile::Revised;
 use super::recount::{Recount, recount_reselected};
 use super::{ContractBook, Entry, IdGenerator, check};
 use crate::calendar::Timestamp;
@@ -15,15 +16,12 @@ use crate::contract::amendment::{
     Amendment, AmendmentContext, CancelAt, ContractEdit, QuantityChange, cancelled, edited, resumed, with_quantity,
 };
 use crate::contract::resolve::Catalog;
-use crate::contract::terms::{ProductTerms, SelectedCharge};
+use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ContractProduct, ContractState, ProductPeriod};
 use crate::document::lines::{BillWith, LedgerLine, LineStatus};
 use crate::document::linking::{BillingSlot, ProductPart, part_for, part_for_usage, part_in};
-use crate::document::totals::{UsageTotals, lines_of_period};
+use crate::document::totals::UsageTotals;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, DraftContent, LifecycleStatus, Purpose};
-use crate::money::{AmountOutOfRange, DayShare};
-use crate::quantity::Quantity;
-use crate::rating::{rate_fixed, rate_prepaid};
 use crate::refs::{DocumentRef, LineItemId, PricingRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::usage::{UsageKey, UsageTotal};
@@ -254,68 +252,6 @@ fn require_few_due(
     };
     let detail = format!("would make {made_due} documents due at once{since}, and the limit is {most}: {remedy}");
     Err(Refusal::field(&["products"], "too_many_documents", detail))
-}
-
-/// Refuses a change that raises the price of a period with usage or charges above the limit for documents (billing rules 6). A
-/// price above the limit may stay or decrease.
-fn require_price_limit_of_periods(book: &ContractBook, amendment: &Amendment, recounted: &UsageTotals) -> Result<(), Refusal> {
-    let mut usage = book.usage().clone();
-    for (key, total) in recounted.iter() {
-        usage.put(key.clone(), *total);
-    }
-    let of_usage = book.usage().iter().filter(|(_, total)| total.events > 0).map(|(key, _)| (key.product_no, key.period_start));
-    let of_charges = book.charges().live().map(|charge| (charge.product_no, charge.date));
-    let periods: BTreeSet<(ProductNo, NaiveDate)> =
-        of_usage.chain(of_charges).filter(|(no, _)| amendment.since.contains_key(no)).collect();
-    for (no, day) in periods {
-        let price_in = |contract: &Contract, usage: &UsageTotals| {
-            let period = contract.product(no).and_then(|product| product.period_at(day));
-            let price = period.map(|period| lines_of_period(contract, &period, usage, book.charges()));
-            Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
-        };
-        book.require_in_range(&price_in(&book.contract, book.usage())?, &price_in(&amendment.contract, &usage)?)?;
-    }
-    Ok(())
-}
-
-/// Refuses terms that raise the price of a period without usage above the limit for documents (billing rules 6).
-fn require_price_limit(contract: &Contract, before: Option<&Contract>) -> Result<(), Refusal> {
-    let most_of = |product: &ContractProduct| {
-        let clips = product.plan().into_iter().map(|clip| most_without_usage(clip.terms));
-        clips.collect::<Result<Vec<i128>, Refusal>>().map(|most| most.into_iter().max().unwrap_or(0))
-    };
-    for product in &contract.products {
-        let most = most_of(product)?;
-        let was = || before.and_then(|before| before.product(product.no)).map_or(Ok(0), most_of);
-        if most > i128::from(MAX_PERIOD_MINOR) && most > was()? {
-            return Err(AmountOutOfRange.into());
-        }
-    }
-    Ok(())
-}
-
-/// Returns the maximum price of a period without usage, in minor units: the fixed items, each in its largest quantity, and the prepaid
-/// quantities.
-fn most_without_usage(terms: &ProductTerms) -> Result<i128, Refusal> {
-    let (whole, currency) = (DayShare::WHOLE, terms.pricing.currency);
-    let mut most: i128 = 0;
-    for item in &terms.line_items {
-        match &item.charge {
-            SelectedCharge::Fixed { price, quantities, .. } => {
-                let mut of_item = 0;
-                for quantity in quantities.as_slice().iter().map(|step| step.quantity).chain([Quantity::ONE]) {
-                    let amount = rate_fixed(price, &[(quantity, whole.days)], whole.of, currency)?;
-                    of_item = i128::from(amount.minor()).max(of_item);
-                }
-                most += of_item;
-            }
-            SelectedCharge::Usage(metered) => {
-                let in_advance = rate_prepaid(metered, whole, currency)?;
-                most += in_advance.map_or(0, |rated| i128::from(rated.amount.minor()));
-            }
-        }
-    }
-    Ok(most)
 }
 
 /// Refuses to change the properties that structure documents from a period that documents in force bill, whatever the sum of

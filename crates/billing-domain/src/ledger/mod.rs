@@ -14,6 +14,7 @@ mod open;
 pub mod overdue;
 pub mod post;
 pub mod preview;
+mod price_limit;
 pub mod receivables;
 mod reconcile;
 pub mod recount;
