@@ -49,35 +49,45 @@ impl ProductTerms {
         usage_product_ref: &UsageProductRef,
         labels: Option<&ReportData>,
     ) -> Result<Option<&LineItemId>, Uncounted> {
-        let (mut is_metered, mut rest) = (false, None);
-        let mut conditions: Vec<&Where> = Vec::new();
-        let mut selected = None;
+        if let Some(key) =
+            self.condition.as_ref().filter(|_| self.meters(usage_product_ref)).and_then(|it| it.first_unmet(labels))
+        {
+            let priced = self.condition.as_ref().and_then(|condition| condition.values_of(key)).cloned().unwrap_or_default();
+            return Err(Uncounted::UnpricedLabel(UnpricedLabel::new(key, labels, priced)));
+        }
+        let (mut is_metered, mut is_selective, mut rest) = (false, false, None);
         for (item, metered) in self.metering(usage_product_ref) {
             is_metered = true;
             match &metered.charge.selector {
                 Selector::Every => {}
-                Selector::Rest => rest = Some(&item.id),
-                Selector::Where(condition) => {
-                    conditions.push(condition);
-                    if selected.is_none() && condition.first_unmet(labels).is_none() {
-                        selected = Some(&item.id);
-                    }
-                }
+                Selector::Rest => (is_selective, rest) = (true, Some(&item.id)),
+                Selector::Where(condition) if condition.first_unmet(labels).is_none() => return Ok(Some(&item.id)),
+                Selector::Where(_) => is_selective = true,
             }
         }
-        if !is_metered {
-            return Err(Uncounted::NotMetered);
+        match rest {
+            Some(rest) => Ok(Some(rest)),
+            None if is_selective => {
+                Err(self.unpriced(usage_product_ref, labels).map_or(Uncounted::NotMetered, Uncounted::UnpricedLabel))
+            }
+            None if is_metered => Ok(None),
+            None => Err(Uncounted::NotMetered),
         }
-        if let Some(condition) = &self.condition
-            && let Some(key) = condition.first_unmet(labels)
-        {
-            let priced = condition.values_of(key).cloned().unwrap_or_default();
-            return Err(Uncounted::UnpricedLabel(UnpricedLabel::new(key, labels, priced)));
-        }
-        match (selected.or(rest), unpriced(&conditions, labels)) {
-            (None, Some(unpriced)) => Err(Uncounted::UnpricedLabel(unpriced)),
-            (selected, _) => Ok(selected),
-        }
+    }
+
+    /// Returns the label that the closest condition misses, with all priced values of its key. Returns `None` without conditions.
+    fn unpriced(&self, usage_product_ref: &UsageProductRef, labels: Option<&ReportData>) -> Option<UnpricedLabel> {
+        let conditions = || self.metering(usage_product_ref).filter_map(|(_, metered)| metered.charge.selector.condition());
+        let unmet = |condition: &Where, key: &str| {
+            let text = labels.and_then(|labels| labels.label(key));
+            condition.values_of(key).is_some_and(|values| text.is_none_or(|text| !values.contains(&*text)))
+        };
+        let missed = |condition: &Where| condition.entries().filter(|(key, _)| unmet(condition, key)).count();
+        let closest = conditions().min_by_key(|condition| missed(condition))?;
+        let (key, fewest) = (closest.first_unmet(labels)?, missed(closest));
+        let alike = conditions().filter(|condition| missed(condition) == fewest && unmet(condition, key));
+        let priced = alike.filter_map(|condition| condition.values_of(key)).flatten().cloned().collect();
+        Some(UnpricedLabel::new(key, labels, priced))
     }
 
     /// Returns the line items that the running total of a line item rates, or the total of all line items if it is `None`: its own
@@ -134,19 +144,4 @@ impl ProductTerms {
             _ => true,
         }
     }
-}
-
-/// Returns the label that the closest condition misses, with all priced values of its key. Returns `None` without conditions.
-fn unpriced(conditions: &[&Where], labels: Option<&ReportData>) -> Option<UnpricedLabel> {
-    let unmet = |condition: &Where, key: &str| {
-        condition
-            .values_of(key)
-            .is_some_and(|values| labels.and_then(|labels| labels.label(key)).is_none_or(|text| !values.contains(&*text)))
-    };
-    let missed = |condition: &Where| condition.entries().filter(|(key, _)| unmet(condition, key)).count();
-    let closest = conditions.iter().min_by_key(|condition| missed(condition))?;
-    let key = closest.first_unmet(labels)?;
-    let alike = conditions.iter().filter(|condition| missed(condition) == missed(closest) && unmet(condition, key));
-    let priced = alike.filter_map(|condition| condition.values_of(key)).flatten().cloned().collect();
-    Some(UnpricedLabel::new(key, labels, priced))
 }
