@@ -325,8 +325,7 @@ pub(crate) fn usage_total(
     if book.total_suffices(key, &kept) {
         return Ok(kept);
     }
-    let counted = tx.recount_usage(organization, &book.contract, &key.of_line_item(None), None)?;
-    let total = counted.totals.get(key).copied().unwrap_or(UsageTotal::ZERO);
+    let total = tx.recount_usage(organization, &book.contract, &key.of_line_item(None), None)?.total(key);
     book.put_usage(key.clone(), total);
     Ok(total)
 }
@@ -340,9 +339,7 @@ pub(crate) fn recount(
     asks: impl Fn(&UsageKey, &UsageTotal) -> bool,
 ) -> UseCaseResult<()> {
     let unknown = book.usage().iter().filter(|(key, total)| total.events > 0 && asks(key, total));
-    // One read counts the line items of a period.
-    let unknown: BTreeSet<UsageKey> = unknown.map(|(key, _)| key.of_line_item(None)).collect();
-    for period_key in unknown {
+    for period_key in BTreeSet::from_iter(unknown.map(|(key, _)| key.of_line_item(None))) {
         for (key, total) in tx.recount_usage(organization, &book.contract, &period_key, None)?.totals {
             book.put_usage(key, total);
         }

@@ -279,6 +279,22 @@ pub struct UsageCharge {
     pub maximum_amount: Option<Price>,
 }
 
+impl UsageCharge {
+    /// Creates a charge for every event of a usage product, without limits.
+    pub const fn of(usage_product_ref: UsageProductRef, price: UsagePrice) -> Self {
+        Self {
+            usage_product_ref,
+            selector: Selector::Every,
+            aggregation: None,
+            price,
+            included_quantity: Quantity::ZERO,
+            prepaid_quantity: None,
+            minimum_amount: None,
+            maximum_amount: None,
+        }
+    }
+}
+
 /// The price model of a usage line item (billing rules 6).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UsagePrice {

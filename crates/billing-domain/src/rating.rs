@@ -451,7 +451,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::catalog::{Aggregation, Recurrence, Selector};
+    use crate::catalog::{Aggregation, Recurrence};
     use crate::refs::{EventRef, UsageProductRef};
     use crate::usage::CountedEvent;
 
@@ -487,16 +487,7 @@ mod tests {
 
     fn metered(usage_price: UsagePrice) -> MeteredCharge {
         MeteredCharge {
-            charge: UsageCharge {
-                selector: Selector::Every,
-                aggregation: None,
-                usage_product_ref: UsageProductRef::parse("calls").expect("a ref"),
-                price: usage_price,
-                included_quantity: Quantity::ZERO,
-                prepaid_quantity: None,
-                minimum_amount: None,
-                maximum_amount: None,
-            },
+            charge: UsageCharge::of(UsageProductRef::parse("calls").expect("a ref"), usage_price),
             unit: None,
             unit_code: crate::codes::UnitCode::ONE,
             aggregation: Aggregation::Sum,

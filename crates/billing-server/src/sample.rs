@@ -8,7 +8,7 @@ use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::{Principal, Scopes};
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_months};
 use billing_domain::catalog::{
-    Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Selector, Tier, Tiers, UsageCharge, UsagePrice,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PricingContent, Recurrence, Tier, Tiers, UsageCharge, UsagePrice,
     UsageProductProfile,
 };
 use billing_domain::codes::UnitCode;
@@ -17,7 +17,6 @@ use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::page::{ListRequest, PageRequest};
 use billing_domain::party::CustomerProfile;
-use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, LineItemId, OrganizationId, PricingRef, UsageProductRef};
 use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::text::OneLine;
@@ -131,16 +130,7 @@ pub(crate) fn fixed(id: &str, name: &str, amount: &str) -> CommandResult<LineIte
 }
 
 pub(crate) fn usage(id: &str, name: &str, usage_product_ref: &str, price: UsagePrice) -> CommandResult<LineItem> {
-    let charge = LineItemPrice::Usage(UsageCharge {
-        selector: Selector::Every,
-        aggregation: None,
-        usage_product_ref: UsageProductRef::parse(usage_product_ref).map_err(broken)?,
-        price,
-        included_quantity: Quantity::ZERO,
-        prepaid_quantity: None,
-        minimum_amount: None,
-        maximum_amount: None,
-    });
+    let charge = LineItemPrice::Usage(UsageCharge::of(UsageProductRef::parse(usage_product_ref).map_err(broken)?, price));
     Ok(LineItem { id: LineItemId::parse(id).map_err(broken)?, name: line(name)?, charge })
 }
 

@@ -18,7 +18,7 @@ use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{CountedEvent, Placement, ReportData, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{CountedEvent, Placement, ReportData, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
 use super::ingest::MAX_HOLD_ATTEMPTS;
@@ -372,8 +372,7 @@ impl ChangeBatch<'_> {
                 return Ok(None);
             }
             let except = Some(present.event_ref);
-            let others = cx.tx.recount_usage(organization, &book.contract, &present.period_key(), except)?;
-            without = others.totals.get(old_key).copied().unwrap_or(UsageTotal::ZERO);
+            without = cx.tx.recount_usage(organization, &book.contract, &present.period_key(), except)?.total(old_key);
         }
         let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
         let change = post::PresentEvent { key: old_key, counted: present.counted(), without, listed_on };

@@ -159,15 +159,9 @@ impl Books {
 
     /// Changes the quantity of a pricing's only line item from today on.
     pub(crate) fn quantity(&self, contract: ContractRef, pricing: &Pricing, quantity: &str, prorate: bool) {
-        let change = QuantityChange {
-            product_no: None,
-            pricing_ref: pricing.pricing_ref.clone(),
-            billing_start_date: None,
-            line_item_id: pricing.content.line_items[0].id.clone(),
-            quantity: fixtures::quantity(quantity),
-            from: None,
-            prorate,
-        };
+        let line_item_id = pricing.content.line_items[0].id.clone();
+        let of_item = QuantityChange::of(pricing.pricing_ref.clone(), line_item_id, fixtures::quantity(quantity));
+        let change = QuantityChange { prorate, ..of_item };
         run(&self.bench.services, &self.bench.principal, UseCase::ChangeQuantity, |cx| {
             change_quantity(cx, contract, &change, false)
         })

@@ -35,6 +35,11 @@ pub struct UncountedEvents {
 }
 
 impl Recount {
+    /// Returns a total, which is zero without an event.
+    pub fn total(&self, key: &UsageKey) -> UsageTotal {
+        self.totals.get(key).copied().unwrap_or(UsageTotal::ZERO)
+    }
+
     /// Counts one more event of a contract's period.
     ///
     /// # Errors

@@ -205,14 +205,10 @@ impl QuantityEdit {
     }
 
     pub(super) fn read(&self) -> Result<QuantityChange, Refusal> {
-        Ok(QuantityChange {
-            product_no: None,
-            pricing_ref: self.pricing.read("product_pricing_ref")?,
-            billing_start_date: None,
-            line_item_id: self.line_item.read("line_item_id")?,
-            quantity: self.quantity.read("quantity")?,
-            from: self.from.as_ref().map(|day| day.read("from")).transpose()?,
-            prorate: self.prorate,
-        })
+        let line_item_id = self.line_item.read("line_item_id")?;
+        let of_item =
+            QuantityChange::of(self.pricing.read("product_pricing_ref")?, line_item_id, self.quantity.read("quantity")?);
+        let from = self.from.as_ref().map(|day| day.read("from")).transpose()?;
+        Ok(QuantityChange { from, prorate: self.prorate, ..of_item })
     }
 }

@@ -1209,15 +1209,8 @@ fn a_resumed_contract_goes_on_as_planned_before_the_cancel() {
 }
 
 fn change(line_item: &str, many: &str, from: Option<&str>) -> QuantityChange {
-    QuantityChange {
-        product_no: None,
-        pricing_ref: pricing_ref("api"),
-        billing_start_date: None,
-        line_item_id: line_item_id(line_item),
-        quantity: quantity(many),
-        from: from.map(date),
-        prorate: true,
-    }
+    let of_item = QuantityChange::of(pricing_ref("api"), line_item_id(line_item), quantity(many));
+    QuantityChange { from: from.map(date), ..of_item }
 }
 
 fn change_on(contract: &Contract, today: &str, change: &QuantityChange) -> Result<Amendment, Refusal> {

@@ -242,7 +242,7 @@ fn counted_and_not(store: &dyn Store, w: &World) -> (UsageKey, Vec<UsageEvent>) 
 fn recounted(tx: &mut dyn Tx, w: &World, key: &UsageKey, except: Option<EventRef>) -> StoreResult<UsageTotal> {
     let counted = tx.recount_usage(w.org, &w.contract, key, except)?;
     assert_eq!(counted.uncounted, None);
-    Ok(counted.totals.get(key).copied().unwrap_or(UsageTotal::ZERO))
+    Ok(counted.total(key))
 }
 
 pub fn a_total_is_counted_again_from_events_that_are_not_deleted(store: &dyn Store) {

@@ -92,6 +92,13 @@ pub struct QuantityChange {
     pub prorate: bool,
 }
 
+impl QuantityChange {
+    /// Creates the change of a product's only element of a pricing, from today on.
+    pub const fn of(pricing_ref: PricingRef, line_item_id: LineItemId, quantity: Quantity) -> Self {
+        Self { pricing_ref, product_no: None, billing_start_date: None, line_item_id, quantity, from: None, prorate: true }
+    }
+}
+
 /// The next version of a contract and the dates of its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Amendment {

@@ -432,3 +432,19 @@ pub(crate) fn quantity_change(request: &QuantityRequest, pricing: usize, start: 
         prorate: request.prorate,
     }
 }
+
+/// Returns the facts of an event without labels.
+pub(crate) const fn facts(
+    usage_product_ref: &UsageProductRef,
+    occurred_at: Timestamp,
+) -> billing_domain::matching::EventFacts<'_> {
+    billing_domain::matching::EventFacts { usage_product_ref, occurred_at, labels: None, validations: None }
+}
+
+/// Refuses to count events again: the model has no conditions on labels.
+pub(crate) fn no_recount(
+    _: &billing_domain::contract::Contract,
+    _: &billing_domain::usage::UsageKey,
+) -> Result<billing_domain::ledger::recount::Recount, billing_domain::refusal::Refusal> {
+    Err(billing_domain::refusal::Refusal::Broken("no line item has a condition".to_owned()))
+}

@@ -14,7 +14,7 @@ use billing_domain::ledger::amend::BackdatingPolicy;
 use billing_domain::ledger::charge::{self, ChargeContext};
 use billing_domain::ledger::preview::DocumentPreview;
 use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, post, preview};
-use billing_domain::matching::{EventFacts, match_changed_event, match_event};
+use billing_domain::matching::{match_changed_event, match_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
 use billing_domain::tax::DefaultTaxes;
@@ -317,10 +317,7 @@ impl World {
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
                 let before = self.model.products.clone();
                 let taken = self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
-                    let recount = |_: &billing_domain::contract::Contract, _: &UsageKey| {
-                        Err(Refusal::Broken("no line item has a condition".to_owned()))
-                    };
-                    amend::edit(book, (&edit, &catalog), BackdatingPolicy::Allowed, now, recount, &mut ids)
+                    amend::edit(book, (&edit, &catalog), BackdatingPolicy::Allowed, now, convert::no_recount, &mut ids)
                 })?;
                 if taken { self.check_children(&before) } else { Ok(()) }
             }
@@ -504,9 +501,8 @@ impl World {
     fn landing(&self, usage: usize, at: Timestamp) -> Checked<Option<(u16, Date)>> {
         let candidates = self.model.candidates(usage, at);
         let usage_product_ref = convert::usage_ref(usage);
-        let facts = EventFacts { usage_product_ref: &usage_product_ref, occurred_at: at, labels: None, validations: None };
         let contracts = [(*self.book.contract).clone()];
-        let theirs = match_event(facts, &contracts, &self.book.entities);
+        let theirs = match_event(convert::facts(&usage_product_ref, at), &contracts, &self.book.entities);
         let theirs = theirs
             .ok()
             .map(|found| (found.period.product_no.0, found.entity.profile.time_zone.service_date(at), found.period.start()));
@@ -616,10 +612,9 @@ impl World {
             let (_, first) = before.first;
             let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == first);
             let usage_product_ref = convert::usage_ref(before.usage);
-            let facts =
-                EventFacts { usage_product_ref: &usage_product_ref, occurred_at: after.at, labels: None, validations: None };
             let contracts = [(*self.book.contract).clone()];
             let first_match = (self.book.contract.contract_ref, ProductNo(first));
+            let facts = convert::facts(&usage_product_ref, after.at);
             let theirs = match_changed_event(facts, first_match, None, &contracts, &self.book.entities);
             let theirs = theirs.ok().map(|found| (found.period.product_no.0, found.service_date));
             if theirs.is_some_and(|(no, _)| no == first) != stays.is_some() {
