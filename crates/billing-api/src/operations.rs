@@ -631,7 +631,7 @@ macro_rules! each_operation {
                     runs Write |cx, it| catalog::create_pricing(cx, it.body.product_pricing_ref.clone(), it.body.content.clone()) => Pricing,
                     answers Json<PricingJson>: "The created pricing",
                     conflicts already_exists,
-                    refuses unknown_usage_product overlapping_where several_rest;
+                    refuses unknown_usage_product overlapping_where several_rest conflicting_fields;
 
                 /// Changes a pricing. Omitted fields stay unchanged; null clears a field.
                 POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) as EditPricing edit_pricing,
@@ -639,7 +639,7 @@ macro_rules! each_operation {
                     takes PricingEditBody,
                     runs Write |cx, it| catalog::edit_pricing(cx, &it.path, &it.body) => Pricing,
                     answers Json<PricingJson>: "The changed pricing",
-                    refuses unknown_usage_product overlapping_where several_rest;
+                    refuses unknown_usage_product overlapping_where several_rest conflicting_fields;
 
                 /// Lists pricings in order of creation.
                 GET "/api/pricings/filter" Permission(ListPricings) as ListPricings list_pricings,
