@@ -207,6 +207,9 @@ fn openapi_prints_a_document_that_has_every_route() {
     assert_eq!((finished.code, finished.made()), (Some(0), Vec::new()), "{}", finished.stderr);
     let document: Value = serde_json::from_str(&finished.stdout).expect("JSON");
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.")), "{}", document["openapi"]);
+    assert_eq!(document["components"]["schemas"]["ExactNumber"]["type"], "number");
+    let strings: Value = serde_json::from_str(&binary::run(&["openapi", "--numbers-as-strings"], &[]).stdout).expect("JSON");
+    assert_eq!(strings["components"]["schemas"]["ExactNumber"]["type"], "string");
     let routes = [
         "post /auth/login",
         "post /auth/logout",

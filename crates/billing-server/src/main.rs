@@ -26,6 +26,7 @@ mod telemetry;
 use std::io::Write;
 use std::process::ExitCode;
 
+use billing_domain::report::NumbersAs;
 use billing_domain::text::OneLine;
 use billing_domain::verification::Verification;
 use billing_storage::Distribution;
@@ -84,7 +85,10 @@ fn run(cli: Cli) -> CommandResult<()> {
         Some(Command::Sandbox(settings)) => sandbox::sandbox(&settings),
         Some(Command::Import(settings)) => import::import(&settings),
         Some(Command::Report(settings)) => report::report(&settings),
-        Some(Command::Openapi) => say(&billing_api::openapi::openapi_json()),
+        Some(Command::Openapi { numbers_as_strings }) => {
+            let numbers = if numbers_as_strings { NumbersAs::String } else { NumbersAs::Number };
+            say(&format!("{:#}", billing_api::openapi::described(numbers)))
+        }
         Some(Command::Demo(settings)) => demo::demo(settings),
     }
 }

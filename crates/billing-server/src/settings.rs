@@ -99,7 +99,11 @@ pub(crate) enum Command {
     /// Writes usage events as a table.
     Report(ReportSettings),
     /// Prints the OpenAPI document.
-    Openapi,
+    Openapi {
+        /// Describes decimals as strings, like /openapi.json?numbers=string.
+        #[arg(long)]
+        numbers_as_strings: bool,
+    },
     /// Bills the last month of three sample customers, and prints each document with its calculation.
     Demo(DemoSettings),
 }

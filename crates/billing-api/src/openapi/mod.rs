@@ -46,11 +46,14 @@ pub const MEDIA_TYPES: &str = "x-media-types";
 pub const AS_STRINGS: &str = "numbers=string";
 const PREFERENCE_APPLIED: &str = "Preference-Applied";
 const INTERFACE_VERSION: &str = "InterfaceVersion";
+/// The tag of the notifications, and of no operation: generators write the operations of a tag into one file, and those that receive
+/// notifications into another.
+pub const NOTIFICATIONS: &str = "notifications";
 const REQUEST_ID: &str = "Id of the request in the response and in the server log: at most 128 characters of letters, digits and \
                           `. _ : - / + =`. Other ids are replaced.";
 
 /// Tags of the operations, in display order.
-const TAGS: [(&str, &str); 10] = [
+const TAGS: [(&str, &str); 11] = [
     ("auth", "Log-in, log-out and API keys"),
     ("administrators", "Administrators, their roles, and the caller's own account"),
     ("usage", "Usage events"),
@@ -60,15 +63,11 @@ const TAGS: [(&str, &str); 10] = [
     ("documents", "Invoices, credits, debits and billing runs"),
     ("charges", "One-off amounts and manual credit notes"),
     ("webhooks", "Webhook endpoints, and deliveries of notifications to them"),
+    (NOTIFICATIONS, "Notifications, which the service sends to webhook endpoints"),
     ("service", "Health, metrics, search, audit log, dry runs and this document"),
 ];
 
-/// Returns the OpenAPI document of the interface as indented JSON.
-pub fn openapi_json() -> String {
-    format!("{:#}", described(NumbersAs::Number))
-}
-
-/// Returns the document for one representation of decimals.
+/// Returns the OpenAPI document of the interface for one representation of decimals.
 pub fn described(numbers: NumbersAs) -> Value {
     let mut json = serde_json::to_value(document(numbers)).expect("nothing in it can fail to be written");
     json["webhooks"] = notifications::webhooks();
@@ -234,7 +233,9 @@ fn meaning_in_path(name: &str) -> String {
 /// clients of the other document expect numbers.
 fn prefer_strings(described: &mut Described) {
     let preference = || ObjectBuilder::new().schema_type(Type::String).enum_values(Some([AS_STRINGS]));
-    let asked = header(PREFER, "Returns all decimals as strings (RFC 7240).", preference()).required(Required::True);
+    // Generated clients send a default by themselves.
+    let sent = preference().default(Some(AS_STRINGS.into()));
+    let asked = header(PREFER, "Returns all decimals as strings (RFC 7240). Clients of this document send it.", sent);
     described.parameters.get_or_insert_default().push(asked.build().into());
     if let Some(RefOr::T(success)) = described.responses.responses.get_mut("200") {
         let applied = HeaderBuilder::new().schema(Some(preference())).description(Some("Decimals are strings, as requested."));
@@ -348,7 +349,7 @@ mod tests {
     use crate::media_type::PROBLEM_JSON;
 
     fn described() -> Value {
-        serde_json::from_str(&openapi_json()).expect("JSON")
+        super::described(NumbersAs::Number)
     }
 
     fn response<'d>(document: &'d Value, operation: &'d Value, status: &str) -> &'d Value {
@@ -390,10 +391,8 @@ mod tests {
             let operation = &document["paths"]["/api/documents/{document_ref}"]["get"];
             let parameters = operation["parameters"].as_array().expect("parameters").iter();
             let parameters = parameters.map(|parameter| resolved(&document, parameter));
-            assert_eq!(
-                parameters.filter(|parameter| parameter["name"] == PREFER && parameter["required"] == true).count(),
-                wanted
-            );
+            let sent = parameters.filter(|parameter| parameter["name"] == PREFER && parameter["schema"]["default"] == AS_STRINGS);
+            assert_eq!(sent.count(), wanted);
             let applied = resolved(&document, &operation["responses"]["200"]["headers"][PREFERENCE_APPLIED]);
             let applied = &applied["schema"]["enum"][0];
             assert_eq!(applied == AS_STRINGS, wanted == 1);

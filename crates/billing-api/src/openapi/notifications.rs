@@ -83,7 +83,7 @@ pub(super) fn webhooks() -> Value {
         let header = |name: &str, meaning: &str| json!({"name": name, "in": "header", "required": true, "description": meaning, "schema": {"type": "string"}});
         let request = json!({
             "operationId": format!("receive_{}", name.replace('.', "_")),
-            "tags": ["webhooks"],
+            "tags": [super::NOTIFICATIONS],
             // The signature authenticates the request. Without this, clients would send the service's own credentials.
             "security": [],
             "summary": meaning,

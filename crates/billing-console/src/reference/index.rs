@@ -11,14 +11,12 @@ use super::operation_page::{self, OperationPage};
 use super::pages::{self, PAGES, Page};
 use super::search::{self, Entry};
 use super::{REFERENCE, SCRIPT};
-use billing_api::openapi::resolved;
+use billing_api::openapi::{NOTIFICATIONS, resolved};
 
 /// The page of an operation is below this path.
 const OPERATIONS: &str = "/docs/operations";
 /// The page of a group is below this path.
 const GROUPS: &str = "/docs/groups";
-/// The group whose page lists the notifications.
-const NOTIFICATIONS: &str = "webhooks";
 /// Size in bytes of the schemas that are shown for a request or a response. Further schemas are only on their own pages.
 const MAX_SCHEMA_BYTES: usize = 40_000;
 
@@ -418,6 +416,7 @@ fn first_sentence(description: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use billing_domain::report::NumbersAs;
     use serde_json::json;
 
     use super::*;
@@ -428,7 +427,7 @@ mod tests {
     const MAX_TEXT_BYTES: usize = 200_000;
 
     fn described() -> Value {
-        serde_json::from_str(&billing_api::openapi::openapi_json()).expect("JSON")
+        billing_api::openapi::described(NumbersAs::Number)
     }
 
     /// Returns the HTML of all pages by their addresses.
@@ -505,7 +504,7 @@ mod tests {
             ("/api/usage/event", "/docs/operations/record_event"),
             ("number_prefix", "/docs/schemas/EntityBody"),
             ("ambiguous_name", "/docs/operations/record_event"),
-            ("document.issued", "/docs/groups/webhooks#document.issued"),
+            ("document.issued", "/docs/groups/notifications#document.issued"),
         ] {
             assert!(found(query).contains(&format!("href=\"{address}\"")), "{query}: {}", found(query));
         }

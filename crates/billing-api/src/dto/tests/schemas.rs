@@ -9,6 +9,7 @@ use billing_domain::contract::MAX_PRODUCTS;
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::contract::terms::MAX_QUANTITY_STEPS;
 use billing_domain::party::MAX_GRACE_HOURS;
+use billing_domain::report::NumbersAs;
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use serde_json::Value;
@@ -30,7 +31,7 @@ use super::super::pricings::{PricingBody, PricingEditBody};
 use super::super::schemas::Schemas;
 use super::super::usage_products::{UsageProductBody, UsageProductEditBody};
 use super::{json, posted_back, refusals};
-use crate::openapi::openapi_json;
+use crate::openapi::described;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
@@ -147,7 +148,7 @@ pub(super) fn assert_fits<T: ToSchema + serde::Serialize>(answer: &T) {
 }
 
 /// The OpenAPI document, parsed once.
-static DOCUMENT: LazyLock<Value> = LazyLock::new(|| json(&openapi_json()));
+static DOCUMENT: LazyLock<Value> = LazyLock::new(|| described(NumbersAs::Number));
 
 fn reference_of<B: Body>(schemas: &mut Schemas) -> String {
     posted_back(&B::schema(schemas))["$ref"].as_str().expect("a reference").to_owned()
