@@ -1,5 +1,7 @@
-//! Tools that read the OpenAPI document: linters, which find no problem, and generators, whose fully typed clients go from a
-//! log-in to an invoice. The programs are in `tests/clients`; generated code isn't kept.
+//! Tools that read the OpenAPI document: linters, which find no problem, and generators, whose code compiles. The clients of a release
+//! go from a log-in to an invoice. The programs are in `tests/clients`; generated code isn't kept.
+
+mod exact_numbers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,14 @@ use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::{Client, Database, Server, binary, tools};
 use serde_json::Value;
 
+use crate::typescript::TypeScript;
+
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
+/// More digits than a float has.
+const QUANTITY: &str = "12345678901234.000001";
+/// A Python program that compiles all generated modules.
+const IMPORT_ALL: &str = "import importlib, pkgutil, models, usage_billing_client as client
+for module in pkgutil.walk_packages(client.__path__, 'usage_billing_client.'): importlib.import_module(module.name)";
 
 fn write_document(directory: &Path) -> PathBuf {
     let printed = binary::run(&["openapi"], &[]);
@@ -54,36 +63,71 @@ fn linters_find_nothing_to_mend_in_the_document() {
     tools::succeed(spectral.args(["--fail-severity", "warn"]));
 }
 
-#[test]
-fn a_generated_python_client_bills_a_customer() {
-    let directory = tempfile::tempdir().expect("a temporary directory");
-    let files = Path::new(CLIENTS).join("python");
-    let mut generate = tools::python("openapi-python-client");
-    generate.args(["generate", "--fail-on-warning", "--meta", "none"]);
-    generate.arg("--config").arg(files.join("generator.yml"));
-    generate.arg("--path").arg(write_document(directory.path()));
-    generate.arg("--output-path").arg(directory.path().join("usage_billing_client"));
-    tools::succeed(&mut generate);
+/// Builds the clients of a release.
+fn build(directory: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/clients");
+    tools::succeed(Command::new(script).arg(directory).arg(binary::path()));
+}
 
-    let mut client = tools::python("python");
-    client.arg(files.join("journey.py")).env("PYTHONPATH", directory.path());
-    bill(client, "12345678901234.000001");
+/// Returns the only file of a directory with an extension.
+fn with_extension(directory: &Path, extension: &str) -> PathBuf {
+    let files = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let mut files = files.filter(|file| file.extension().is_some_and(|found| found == extension));
+    let file = files.next().unwrap_or_else(|| panic!("no {extension} in {}", directory.display()));
+    assert_eq!(files.next(), None, "another {extension} file");
+    file
 }
 
 #[test]
-fn a_generated_typescript_client_compiles_strictly_and_bills_a_customer() {
-    let tools_directory = tools::node_directory();
-    let program = |name: &str| Command::new(tools_directory.join("node_modules/.bin").join(name));
-    // The directory is below the packages, where the compiler and Node.js look for them.
-    let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&tools_directory).expect("a temporary directory");
-    for file in ["journey.ts", "tsconfig.json"] {
-        fs::copy(Path::new(CLIENTS).join("typescript").join(file), directory.path().join(file)).expect("a copy");
-    }
-    let document = write_document(directory.path());
-    tools::succeed(program("openapi-typescript").arg(document).arg("-o").arg(directory.path().join("schema.ts")));
-    tools::succeed(program("tsc").arg("--project").arg(directory.path()));
+fn the_clients_of_a_release_bill_a_customer_with_every_digit() {
+    let built = tempfile::tempdir().expect("a temporary directory");
+    build(built.path());
 
-    let mut client = Command::new("node");
-    client.arg(directory.path().join("journey.js"));
-    bill(client, "1234.5");
+    let packages = built.path().join("packages");
+    let mut install = tools::python("pip");
+    install.args(["install", "--quiet", "--no-index", "--no-deps", "--target"]).arg(&packages);
+    tools::succeed(install.arg(with_extension(built.path(), "whl")));
+    let mut python = tools::python("python");
+    python.arg(Path::new(CLIENTS).join("python/journey.py")).env("PYTHONPATH", &packages);
+    bill(python, QUANTITY);
+
+    let directory = TypeScript::of(&["journey.ts"]);
+    let package = directory.path().join("node_modules/usage-billing-client");
+    fs::create_dir_all(&package).expect("a directory");
+    let mut unpack = Command::new("tar");
+    unpack.args(["--extract", "--strip-components=1", "--directory"]).arg(&package).arg("--file");
+    tools::succeed(unpack.arg(with_extension(built.path(), "tgz")));
+    directory.compile(&[]);
+    bill(directory.run("journey.js"), QUANTITY);
+}
+
+#[test]
+fn clients_of_four_generators_compile() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let document = write_document(directory.path());
+    let path = |name: &str| directory.path().join(name);
+    generate_python_client(&document, &path("usage_billing_client"));
+    generate_python_models(&document, &path("models.py"));
+    let mut import = tools::python("python");
+    import.args(["-W", "error", "-c", IMPORT_ALL]).env("PYTHONPATH", directory.path());
+    tools::succeed(&mut import);
+
+    let typescript = TypeScript::of(&["lists.ts"]);
+    tools::succeed(typescript.program("openapi-typescript").arg(&document).args(["-o", "schema.ts"]));
+    typescript.compile(&[]);
+    typescript.generate_functions(&document);
+    typescript.compile(&["exactOptionalPropertyTypes"]);
+}
+
+fn generate_python_client(document: &Path, to: &Path) {
+    let settings = Path::new(CLIENTS).join("../../packaging/clients/python/generator.yml");
+    let mut generate = tools::python("openapi-python-client");
+    generate.args(["generate", "--fail-on-warning", "--meta", "none"]).arg("--config").arg(settings);
+    tools::succeed(generate.arg("--path").arg(document).arg("--output-path").arg(to));
+}
+
+fn generate_python_models(document: &Path, to: &Path) {
+    let mut generate = tools::python("datamodel-codegen");
+    generate.args(["--input-file-type", "openapi", "--output-model-type", "pydantic_v2.BaseModel", "--formatters", "builtin"]);
+    tools::succeed(generate.arg("--input").arg(document).arg("--output").arg(to));
 }

@@ -125,6 +125,13 @@ fn the_version_is_the_same_in_each_artifact() {
     }
     let compose = read("packaging/compose.yaml");
     assert!(compose.contains(&format!("image: usage-billing:{version}\n")), "{compose}");
+    for (file, line) in [
+        ("python/pyproject.toml", format!("\nversion = \"{version}\"\n")),
+        ("typescript/package.json", format!("\n  \"version\": \"{version}\",\n")),
+    ] {
+        let text = read(&format!("packaging/clients/{file}"));
+        assert!(text.contains(&line), "{line} isn't in {text}");
+    }
 }
 
 #[test]

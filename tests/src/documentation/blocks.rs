@@ -81,6 +81,17 @@ impl Page {
         Self { path: path.to_owned(), blocks }
     }
 
+    /// Returns the only block of a page in a language.
+    ///
+    /// # Panics
+    /// Panics if the page has no such block, or several.
+    pub fn program(path: &str, language: &str) -> String {
+        let mut programs = Self::read(path).blocks.into_iter().filter(|block| block.language == language);
+        let program = programs.next().unwrap_or_else(|| panic!("{path} has no block in {language}"));
+        assert!(programs.next().is_none(), "{path} has two blocks in {language}");
+        program.text
+    }
+
     /// Returns the path of the page and the line of a block.
     pub fn place(&self, block: &Block) -> String {
         format!("{}:{}", self.path, block.line)

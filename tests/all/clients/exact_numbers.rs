@@ -8,8 +8,9 @@ use acceptance::{Client, Database, Server, books, catalog, tools};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
-const QUANTITY: &str = "12345678901234.000001";
+use super::{CLIENTS, QUANTITY};
+use crate::typescript::TypeScript;
+
 /// The price is 0.71 for each unit.
 const TOTAL: &str = "8765432019876.14";
 const STRINGS: &str = "/openapi.json?numbers=string";
@@ -60,31 +61,20 @@ impl Stage {
 }
 
 #[test]
-fn a_python_client_of_decimals_as_strings_reads_every_digit() {
+fn models_of_decimals_as_strings_read_every_digit() {
     let stage = Stage::set();
-    let files = Path::new(CLIENTS).join("python");
-    let mut generate = tools::python("openapi-python-client");
-    generate.args(["generate", "--fail-on-warning", "--meta", "none", "--config"]).arg(files.join("generator.yml"));
-    generate.arg("--path").arg(stage.description(STRINGS));
-    generate.arg("--output-path").arg(stage.directory.path().join("usage_billing_client"));
-    tools::succeed(&mut generate);
-    stage.hold(tools::python("python").arg(files.join("strings.py")).env("PYTHONPATH", stage.directory.path()));
+    super::generate_python_models(&stage.description(STRINGS), &stage.directory.path().join("models.py"));
+    let program = Path::new(CLIENTS).join("python/validated.py");
+    stage.hold(tools::python("python").arg(program).env("PYTHONPATH", stage.directory.path()));
 }
 
 #[test]
-fn a_typescript_client_of_decimals_as_strings_reads_every_digit() {
+fn typescript_functions_of_decimals_as_strings_read_every_digit() {
     let stage = Stage::set();
-    let tools_directory = tools::node_directory();
-    let program = |name: &str| Command::new(tools_directory.join("node_modules/.bin").join(name));
-    // The directory is below the packages, where the compiler and Node.js look for them.
-    let directory = tempfile::Builder::new().prefix("run-").tempdir_in(&tools_directory).expect("a temporary directory");
-    for file in ["strings.ts", "tsconfig.json"] {
-        fs::copy(Path::new(CLIENTS).join("typescript").join(file), directory.path().join(file)).expect("a copy");
-    }
-    let schema = directory.path().join("schema.ts");
-    tools::succeed(program("openapi-typescript").arg(stage.description(STRINGS)).arg("-o").arg(schema));
-    tools::succeed(program("tsc").arg("--project").arg(directory.path()));
-    stage.hold(Command::new("node").arg(directory.path().join("strings.js")));
+    let typescript = TypeScript::of(&["sdk.ts"]);
+    typescript.generate_functions(&stage.description(STRINGS));
+    typescript.compile(&["exactOptionalPropertyTypes"]);
+    stage.hold(&mut typescript.run("sdk.js"));
 }
 
 #[test]
