@@ -7,13 +7,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use acceptance::documentation::Page;
 use acceptance::server::{ADMIN_EMAIL, ADMIN_PASSWORD};
 use acceptance::{Client, Database, Server, binary, tools};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::typescript::TypeScript;
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/clients");
+const FIRST_INTEGRATION: &str = "docs/guides/first-integration.md";
+/// The maximum number of lines of a first integration.
+const MAX_LINES: usize = 25;
 /// More digits than a float has.
 const QUANTITY: &str = "12345678901234.000001";
 /// A Python program that compiles all generated modules.
@@ -130,4 +134,26 @@ fn generate_python_models(document: &Path, to: &Path) {
     let mut generate = tools::python("datamodel-codegen");
     generate.args(["--input-file-type", "openapi", "--output-model-type", "pydantic_v2.BaseModel", "--formatters", "builtin"]);
     tools::succeed(generate.arg("--input").arg(document).arg("--output").arg(to));
+}
+
+#[test]
+fn the_first_integration_bills_an_event_in_python_and_in_typescript() {
+    let [text, python, typescript] = ["text", "python", "ts"].map(|language| Page::program(FIRST_INTEGRATION, language));
+    for program in [&python, &typescript] {
+        assert!(program.lines().count() <= MAX_LINES, "{program}");
+    }
+    let bill = |mut program: Command| {
+        let database = Database::sqlite();
+        let server = Server::start_with(&database, &["--sample"]);
+        let key = Client::admin(&server).generate_key(&json!({}));
+        program.env("BASE", server.base_url()).env("API_KEY", key.api_key).env("PASSWORD", key.password);
+        assert_eq!(tools::succeed(program.env("NO_PROXY", "*").env("no_proxy", "*")), text);
+    };
+    let mut run = tools::python("python");
+    run.arg("-c").arg(python);
+    bill(run);
+    let directory = TypeScript::of(&[]);
+    directory.write("guide.ts", &typescript);
+    directory.compile(&[]);
+    bill(directory.run("guide.js"));
 }

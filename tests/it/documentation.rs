@@ -11,10 +11,11 @@ use serde_json::Value;
 /// Pages that run here, in addition to the guides.
 const RUN: [&str; 3] = ["README.md", "docs/api.md", "docs/operations.md"];
 /// Pages whose blocks another test runs, with the file of that test.
-const TRIED_ELSEWHERE: [(&str, &str); 3] = [
+const TRIED_ELSEWHERE: [(&str, &str); 4] = [
     ("docs/billing-rules.md", "crates/billing-application/tests/use_cases/documented_examples.rs"),
     ("docs/formats.md", "crates/billing-http/tests/interface/documented_formats.rs"),
     ("docs/guides/test-your-billing.md", "tests/all/billing_guide.rs"),
+    ("docs/guides/first-integration.md", "tests/all/clients.rs"),
 ];
 /// Sections whose blocks another test runs: page, heading and file of the test.
 const SECTIONS_TRIED_ELSEWHERE: [(&str, &str, &str); 1] = [("docs/api.md", "Clients", "tests/all/clients.rs")];

@@ -18,6 +18,7 @@ macro_rules! sources {
 const SOURCES: &[(&str, &str)] = sources![
     "concepts",
     "api",
+    "guides/first-integration",
     "guides/seats",
     "guides/trials",
     "guides/annual-plans",
