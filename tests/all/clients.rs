@@ -3,6 +3,7 @@
 
 mod exact_numbers;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -134,6 +135,55 @@ fn generate_python_models(document: &Path, to: &Path) {
     let mut generate = tools::python("datamodel-codegen");
     generate.args(["--input-file-type", "openapi", "--output-model-type", "pydantic_v2.BaseModel", "--formatters", "builtin"]);
     tools::succeed(generate.arg("--input").arg(document).arg("--output").arg(to));
+}
+
+/// Returns the example of an operation's page in a language.
+fn example(page: &str, language: &str) -> String {
+    let (_, program) = page.split_once(&format!("<pre class=\"{language}\"><code>")).expect("an example");
+    let (program, _) = program.split_once("</code>").expect("its end");
+    program.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+/// Returns the variables in an example, which are in capitals.
+fn variables(program: &str) -> BTreeSet<&str> {
+    let parts = program.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_variable = |part: &&str| {
+        ["BASE", "PASSWORD", "TOKEN", "SESSION"].contains(part) || ["_KEY", "_REF", "_ID"].iter().any(|end| part.ends_with(end))
+    };
+    parts.filter(is_variable).collect()
+}
+
+#[test]
+fn the_examples_of_the_reference_are_programs() {
+    let database = Database::sqlite();
+    let server = Server::start_with(&database, &["--sample"]);
+    let key = Client::admin(&server).generate_key(&json!({}));
+    let anonymous = Client::anonymous(&server);
+    let page = |operation: &str| anonymous.get(&format!("/docs/operations/{operation}")).text;
+    let typescript = TypeScript::of(&[]);
+    let mut python = String::new();
+    let description = anonymous.get("/openapi.json").ok();
+    let operations =
+        description["paths"].as_object().expect("paths").values().flat_map(|path| path.as_object().expect("methods"));
+    for (_, operation) in operations {
+        let id = operation["operationId"].as_str().expect("an id");
+        let page = page(id);
+        let (command, program) = (example(&page, "curl"), example(&page, "typescript"));
+        tools::succeed(Command::new("bash").args(["-n", "-c", &command]));
+        let declared: String = variables(&program).iter().map(|name| format!("declare const {name}: string;\n")).collect();
+        typescript.write(&format!("{id}.ts"), &format!("{declared}{program}\nexport {{}};\n"));
+        python.push_str(&format!("def {id}():\n{}\n", example(&page, "python").replace('\n', "\n ").replacen("", " ", 1)));
+    }
+    typescript.compile(&[]);
+
+    let settings = format!("BASE, API_KEY, PASSWORD = {:?}, {:?}, {:?}\n", server.base_url(), key.api_key, key.password);
+    let mut run = tools::python("python");
+    run.arg("-c").arg(format!("{settings}{python}\nlist_customers()\n")).env("NO_PROXY", "*");
+    assert!(tools::succeed(&mut run).contains("'customer_ref': 'acme'"));
+    let mut run = Command::new("bash");
+    run.args(["-c", &example(&page("list_customers"), "curl")]);
+    run.env("BASE", server.base_url()).env("API_KEY", key.api_key).env("PASSWORD", key.password).env("NO_PROXY", "*");
+    assert!(tools::succeed(&mut run).contains("\"customer_ref\":\"acme\""));
 }
 
 #[test]

@@ -1034,6 +1034,8 @@ async function look(page, name, size, colorScheme) {
     const told = grave.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
     const tooWide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (tooWide > 0) told.push(`${tooWide} pixels too wide`);
+    const broken = await page.$$eval('main td code', (all) => all.filter((one) => /^\w+$/.test(one.textContent) && one.getClientRects().length > 1).map((one) => one.textContent));
+    if (name.startsWith('docs') && broken.length > 0) told.push(`broken names: ${broken.join(', ')}`);
     faults.push(...told.map((fault) => `${name}, ${size}, ${colorScheme}: ${fault}`));
 }
 

@@ -199,11 +199,14 @@ impl Tour {
 
     fn make_catalog(&mut self) {
         let seller = json!({
-            "entity_ref": "seller", "name": "Seller GmbH", "legal_name": "Seller Gesellschaft mbH", "number_prefix": "SEL",
+            "entity_ref": "seller", "name": "Seller GmbH", "legal_name": "Seller Gesellschaft mbH", "number_prefix": "UB",
             "timezone": "Europe/Berlin", "currency": "EUR",
             "address": {"line1": "Hauptstr. 1", "city": "Berlin", "zip_code": "10115", "country": "DE", "country_code": "DE"},
             "vat_id": "DE123456789",
         });
+        // The numbers in the descriptions of fields have the prefix of the first entity.
+        let first = self.client.get("/api/entities/filter").ok()[0]["entity_ref"].as_str().expect("a reference").to_owned();
+        self.client.post(&format!("/api/entities/edit/{first}"), &json!({"number_prefix": "MAIN"})).ok();
         self.post("create_entity", "/api/entities/", seller);
         self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 3}));
         self.get("get_entity", "/api/entities/seller");

@@ -36,8 +36,10 @@ use crate::query::{METADATA, REPORT_DATA};
 pub use refusals::CODES;
 pub use shared::resolved;
 
-const BEARER: &str = "bearer";
-const BASIC: &str = "basic";
+/// The security scheme of bearer tokens.
+pub const BEARER: &str = "bearer";
+/// The security scheme of an API key and its password.
+pub const BASIC: &str = "basic";
 const COOKIE: &str = "session";
 const PREFER: &str = "Prefer";
 /// The extension of a JSON response that lists the other media types that a request can ask for.

@@ -97,21 +97,18 @@ impl Reference {
 
     /// Returns the first page. `base` is the address of the server.
     pub(super) fn overview(&self, base: &str) -> ReferencePage<'_> {
-        let token = format!(
-            "BASE={base}\nTOKEN=$(curl -s $BASE/auth/login -H 'Content-Type: application/json' \\\n  \
-             -d '{{\"api_key\":\"...\",\"password\":\"...\"}}' | tr -d '\"')"
-        );
+        let variables = format!("BASE={base}\nAPI_KEY=...\nPASSWORD=...");
         let body = html! {
             h1 { (self.title) " API" }
             p { (prose(&self.description)) }
             p { a href=(PAGES) { "Documentation" } " · " a href="/openapi.json" { "OpenAPI document" } " · " a href=(SCHEMAS) { "Schemas" } " · " a href="/" { "Home" } }
             h2 { "Authentication" }
             p {
-                "Most operations require a bearer token. A log-in with an API key returns one. The commands of this reference "
-                "use it as " code { "TOKEN" } ", and the address of the server as " code { "BASE" } ". " a href="/" { "Home" }
+                "Most operations accept an API key and its password with each request, as HTTP Basic. The examples of this "
+                "reference have them and the address of the server in these variables. " a href="/" { "Home" }
                 " has the commands that create a key."
             }
-            pre { code { (token) } }
+            pre { code { (variables) } }
             @for group in &self.groups {
                 h2 { a href=(group.address()) { (group.title()) } }
                 p { (prose(&group.description)) }

@@ -1,6 +1,7 @@
 //! HTML pages about the server and its operations, and the pages of the documentation. They require no credential and no other server, and are not API operations.
 //! Only the forms that send requests need a script.
 
+mod example_request;
 mod index;
 mod markup;
 mod operation_page;

@@ -4,8 +4,10 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::example_request::{Credential, ExampleRequest, ResponseContent};
 use super::markup::{example, is_structured, kind, list, members, plain, prose, referenced, text};
-use billing_api::openapi::{CODES, MEDIA_TYPES, resolved};
+use billing_api::media_type::{JSON, PDF};
+use billing_api::openapi::{BASIC, BEARER, CODES, MEDIA_TYPES, resolved};
 use billing_api::operation::Flag;
 use billing_api::operations;
 
@@ -13,8 +15,6 @@ use billing_api::operations;
 const HIDDEN_HEADERS: [&str; 3] = ["Version", "X-Request-Id", "If-None-Match"];
 /// The size of a page in an example of a request.
 const PAGE_SIZE: (&str, &str) = ("pageSize", "20");
-/// The security scheme of bearer tokens.
-const BEARER: &str = "bearer";
 /// Maximum number of parameters that the form of a request shows at once, unless more are required.
 const MAX_SHOWN: usize = 8;
 
@@ -47,15 +47,6 @@ pub(super) fn all(document: &Value) -> Vec<OperationPage> {
     described
         .map(|(path, method, described)| DescribedOperation { document, method: method.to_uppercase(), path, described }.page())
         .collect()
-}
-
-/// The credential that an operation accepts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Credential {
-    Nothing,
-    Bearer,
-    /// Only the session of an administrator.
-    Session,
 }
 
 /// One method on one path.
@@ -102,10 +93,13 @@ impl<'d> DescribedOperation<'d> {
 
     fn credential(&self) -> Credential {
         let schemes: Vec<&String> = list(&self.described["security"]).flat_map(members).map(|(scheme, _)| scheme).collect();
+        let has = |sought: &str| schemes.iter().any(|scheme| *scheme == sought);
         if schemes.is_empty() {
             Credential::Nothing
-        } else if schemes.into_iter().any(|scheme| scheme == BEARER) {
-            Credential::Bearer
+        } else if has(BASIC) {
+            Credential::Key
+        } else if has(BEARER) {
+            Credential::Token
         } else {
             Credential::Session
         }
@@ -184,10 +178,10 @@ impl<'d> DescribedOperation<'d> {
     fn request(&self) -> Markup {
         let credential = self.credential();
         html! {
-            pre { code { (self.command(credential)) } }
+            (self.example_request().render())
             @if credential == Credential::Session {
-                p { "Only the session of an administrator can send this request. " code { "cookies.txt" }
-                    " has the cookie of a log-in." }
+                p { "Only the session of an administrator can send this request. " code { "SESSION" }
+                    " is the cookie of a log-in. With HTTPS, its name is " code { "__Host-session" } "." }
             } @else {
                 noscript { p { "A browser that runs scripts shows a form here, which sends the request." } }
                 (self.form(credential))
@@ -201,38 +195,27 @@ impl<'d> DescribedOperation<'d> {
         }
     }
 
-    /// Returns the request as a shell command. Parameters in the path are variables of the shell.
-    fn command(&self, credential: Credential) -> String {
-        let variable =
-            |(index, part): (usize, &str)| if index % 2 == 1 { format!("${}", part.to_uppercase()) } else { part.to_owned() };
-        let path: String = self.path.split(['{', '}']).enumerate().map(variable).collect();
+    fn example_request(&self) -> ExampleRequest<'_> {
         let required = self.parameters().filter(|parameter| parameter["in"] == "query" && parameter["required"] == true);
         let query: Vec<String> = required
             .map(|parameter| format!("{}={}", text(parameter, "name"), self.usual(parameter).unwrap_or_default()))
             .collect();
-        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
-        let mut parts = vec![format!("curl -s \"$BASE{path}{query}\"")];
-        match credential {
-            Credential::Nothing => {}
-            Credential::Bearer => parts.push("-H \"Authorization: Bearer $TOKEN\"".to_owned()),
-            Credential::Session => parts.push("-b cookies.txt".to_owned()),
+        let content = members(&self.success()["content"]).next().map(|(media, _)| media.as_str());
+        ExampleRequest {
+            method: &self.method,
+            path: self.path,
+            query: if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) },
+            credential: self.credential(),
+            body: members(&self.described["requestBody"]["content"])
+                .next()
+                .map(|(media, content)| (media.as_str(), &content["example"])),
+            response: match content {
+                None => ResponseContent::Nothing,
+                Some(JSON) => ResponseContent::Json,
+                Some(PDF) => ResponseContent::Bytes,
+                Some(_) => ResponseContent::Text,
+            },
         }
-        match self.body() {
-            Some((media, body)) => {
-                parts.push(format!("-H 'Content-Type: {media}'"));
-                parts.push(format!("-d '{}'", body.replace('\'', "'\\''")));
-            }
-            None if self.method != "GET" => parts.push(format!("-X {}", self.method)),
-            None => {}
-        }
-        parts.join(" \\\n  ")
-    }
-
-    /// Returns the media type and an example of the request body, which is empty without an example.
-    fn body(&self) -> Option<(&'d str, String)> {
-        let (media, content) = members(&self.described["requestBody"]["content"]).next()?;
-        let example = &content["example"];
-        Some((media.as_str(), if example.is_null() { String::new() } else { format!("{example:#}") }))
     }
 
     /// Returns the value that an example gives to a required parameter.
@@ -256,20 +239,23 @@ impl<'d> DescribedOperation<'d> {
             operations::named(text(self.described, "operationId")).is_ok_and(|operation| operation.is(Flag::DryRun));
         html! {
             form #request hidden autocomplete="off" data-method=(self.method) data-path=(self.path) {
-                @if credential == Credential::Bearer {
+                @if matches!(credential, Credential::Key | Credential::Token) {
                     fieldset {
                         legend { "Credential" }
-                        p { "An API key and its password, or a bearer token. The page does not store them." }
-                        label { "API key" input #key spellcheck="false" autocomplete="off"; }
-                        label { "Password of the key" input #password type="password" autocomplete="off"; }
-                        label { "Bearer token, instead of a key" input #token type="password" autocomplete="off"; }
+                        @if credential == Credential::Key {
+                            p { "An API key and its password, or a bearer token. The page does not store them." }
+                            label { "API key" input #key spellcheck="false" autocomplete="off"; }
+                            label { "Password of the key" input #password type="password" autocomplete="off"; }
+                        }
+                        label { "Bearer token" input #token type="password" autocomplete="off"; }
                     }
                 }
                 @for parameter in required.iter().chain(shown) { (self.input(parameter)) }
                 @if !more.is_empty() {
                     details { summary { "More parameters" } @for parameter in more { (self.input(parameter)) } }
                 }
-                @if let Some((_, body)) = self.body() {
+                @if let Some((_, content)) = members(&self.described["requestBody"]["content"]).next() {
+                    @let body = if content["example"].is_null() { String::new() } else { format!("{:#}", content["example"]) };
                     label { "Media type of the body"
                         select #media { @for media in media { option { (media) } } }
                     }
@@ -342,20 +328,24 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_a_command_with_its_credential_and_an_example() {
+    fn a_request_has_its_credential_its_required_parameters_and_an_example() {
         let parameter =
             |name: &str, place: &str| json!({"name": name, "in": place, "required": true, "schema": {"type": "string"}});
-        let body = json!({"content": {"application/json": {"example": {"name": "O'Neill"}}}});
-        let operation = json!({"operationId": "x", "security": [{"session": ["read"]}, {"bearer": ["read"]}], "requestBody": body,
+        let body = json!({"content": {"application/json": {"example": {"name": "Smith"}}}});
+        let security = json!([{"session": ["read"]}, {"bearer": ["read"]}, {"basic": ["read"]}]);
+        let operation = json!({"operationId": "x", "security": security, "requestBody": body,
             "parameters": [parameter("thing_ref", "path"), parameter("pageSize", "query")], "responses": {}});
-        let command = page(operation).request.into_string();
-        for part in ["$BASE/things/$THING_REF?pageSize=20", "Bearer $TOKEN", "Content-Type: application/json", "O'\\''Neill"] {
-            assert!(command.contains(part), "{part}: {command}");
+        let request = page(operation).request.into_string();
+        for part in ["$BASE/things/$THING_REF?pageSize=20", "auth=(API_KEY, PASSWORD)", "body: JSON.stringify({", "Smith"] {
+            assert!(request.contains(part), "{part}: {request}");
         }
-        assert!(!command.contains(" name="), "no value becomes part of an address: {command}");
-        let of_session = json!({"operationId": "x", "security": [{"session": ["owner"]}], "responses": {}});
-        let command = page(of_session).request.into_string();
-        assert!(command.contains("-b cookies.txt") && command.contains("-X POST") && !command.contains("<form"), "{command}");
+        let (_, form) = request.split_once("<form").expect("a form");
+        assert!(!form.contains(" name="), "no value becomes part of an address: {form}");
+        let request = |scheme: &str| {
+            page(json!({"operationId": "x", "security": [{scheme: ["owner"]}], "responses": {}})).request.into_string()
+        };
+        assert!(request("session").contains("session=$SESSION") && !request("session").contains("<form"));
+        assert!(request("bearer").contains("Bearer $TOKEN") && !request("bearer").contains("API key"));
     }
 
     #[test]

@@ -12,30 +12,12 @@
   const element = (id) => document.getElementById(id);
   const value = (id) => element(id)?.value.trim() ?? "";
 
-  // The token of the last log-in with the key and the password of the form.
-  let loggedIn = null;
-
-  async function bearerToken() {
+  function authorization() {
     const [token, key, password] = ["token", "key", "password"].map(value);
-    if (token || !key) {
-      return token;
+    if (token) {
+      return `Bearer ${token}`;
     }
-    if (loggedIn?.key !== key || loggedIn.password !== password) {
-      loggedIn = null;
-      const response = await fetch("/auth/login", {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ api_key: key, password }),
-        credentials: "omit",
-        cache: "no-store",
-      });
-      const answer = await response.json();
-      if (!response.ok) {
-        throw new Error(`The log-in failed: ${answer.detail}`);
-      }
-      loggedIn = { key, password, token: answer };
-    }
-    return loggedIn.token;
+    return key && `Basic ${btoa(`${key}:${password}`)}`;
   }
 
   function parameters(place) {
@@ -51,11 +33,11 @@
     return form.dataset.path.replace(/\{(\w+)\}/g, (_, name) => encoded(given.get(name) ?? ""));
   }
 
-  async function request() {
+  function request() {
     const headers = new Headers(parameters("header"));
-    const token = await bearerToken();
-    if (token) {
-      headers.set("Authorization", `Bearer ${token}`);
+    const credential = authorization();
+    if (credential) {
+      headers.set("Authorization", credential);
     }
     const options = { method: form.dataset.method, headers, credentials: "omit", cache: "no-store" };
     const body = value("body");
@@ -120,11 +102,8 @@
     const button = form.querySelector("button");
     button.disabled = true;
     try {
-      const [address, options] = await request();
+      const [address, options] = request();
       const response = await fetch(address, options);
-      if (response.status === 401) {
-        loggedIn = null;
-      }
       const headers = [...response.headers].map(([name, text]) => `${name}: ${text}`).join("\n");
       show(`${options.method} ${address}: ${response.status} ${response.statusText}`, headers, await content(response));
     } catch (error) {
