@@ -26,7 +26,7 @@ const CRATES: [CrateRule; 21] = [
     CrateRule { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
     CrateRule {
         name: "billing-storage",
-        may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys quick_cache r2d2 rust_decimal rustix serde \
+        may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys openssl-sys pq-sys quick_cache r2d2 rust_decimal rustix serde \
                   serde_json sha2 thiserror tracing uuid",
         never: "actix-web billing-application billing-http tokio",
     },

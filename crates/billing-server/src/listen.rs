@@ -10,6 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 const BACKLOG: i32 = 1024;
 /// The time without acknowledged data after which the system ends a connection. It closes connections of clients that
 /// read nothing or disappear.
+#[cfg(target_os = "linux")]
 const NOTHING_TAKEN: Duration = Duration::from_secs(30);
 
 /// Listens on an address. Its connections end when sent data stays unacknowledged.

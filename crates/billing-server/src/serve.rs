@@ -325,7 +325,7 @@ fn first(settings: &ServeSettings, composition: &Composition, public_url: &Publi
         lines.extend(way_to_a_key(public_url, &settings.admin_email));
     }
     if let Some(access) = sample {
-        lines.extend(calls(&settings.listen.to_string(), &access));
+        lines.extend(calls(public_url, &access));
     }
     Ok(lines)
 }
@@ -353,7 +353,7 @@ fn reset_command(email: &str) -> String {
 }
 
 /// Returns the three calls that report a first event and show its invoice. Without a key, the first call has placeholders.
-fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
+fn calls(public_url: &PublicUrl, access: &SampleAccess) -> Vec<String> {
     let SampleAccess { key, contract_ref, customer_ref, usage_product_ref } = access;
     let (what_exists, api_key, password) = match key {
         Some(made) => {
@@ -370,19 +370,19 @@ fn calls(listen: &str, access: &SampleAccess) -> Vec<String> {
         what_exists.to_owned(),
         String::new(),
         format!(
-            "  TOKEN=$(curl -s http://{listen}/auth/login -H 'Content-Type: application/json' \\\n    \
+            "  TOKEN=$(curl -s {public_url}/auth/login -H 'Content-Type: application/json' \\\n    \
              -d '{{\"api_key\":\"{api_key}\",\"password\":\"{password}\"}}' | tr -d '\"')"
         ),
         String::new(),
         format!(
-            "  curl -s http://{listen}/api/usage/event -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0' \\\n    \
+            "  curl -s {public_url}/api/usage/event -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0' \\\n    \
              -H 'Content-Type: application/json' \\\n    \
              -d \"{{\\\"timestamp\\\":\\\"$(date -u +%FT%TZ)\\\",\\\"customer_ref\\\":\\\"{customer_ref}\\\",\
              \\\"usage_product_ref\\\":\\\"{usage_product_ref}\\\",\\\"quantity\\\":1500}}\""
         ),
         String::new(),
         format!(
-            "  curl -s http://{listen}/api/contracts/invoices/current/{contract_ref} -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0'"
+            "  curl -s {public_url}/api/contracts/invoices/current/{contract_ref} -H \"Authorization: Bearer $TOKEN\" -H 'Version: V0'"
         ),
         String::new(),
     ]
