@@ -1,6 +1,6 @@
 //! Release artifacts: the container image, compose file, chart, systemd unit, dashboard, alert rules and workflows refer only to
 //! existing names, and the linters of each find no problem. Building the image needs Docker and installing the chart needs a cluster, so
-//! neither is tested.
+//! only the release workflow does that.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use acceptance::server::free_port;
 use acceptance::{Client, Database, Server, binary, catalog, tools};
 use serde_json::Value;
 
@@ -132,6 +133,28 @@ fn the_version_is_the_same_in_each_artifact() {
         let text = read(&format!("packaging/clients/{file}"));
         assert!(text.contains(&line), "{line} isn't in {text}");
     }
+}
+
+#[test]
+fn the_check_of_a_release_bills_and_prints_with_its_programs() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut check = Command::new(root().join("scripts/try-release"));
+    check.arg(binary::path()).current_dir(directory.path()).env("BASE", format!("http://{listen}"));
+    assert_eq!(tools::succeed(check.env("USAGE_BILLING_LISTEN", listen)), "try-release: UB-INV-1 was billed and printed.\n");
+}
+
+#[test]
+fn the_compose_file_and_the_chart_of_a_release_have_the_image_of_a_registry() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = |name: &str| directory.path().join(name);
+    tools::succeed(Command::new(root().join("scripts/with-image")).arg("ghcr.io/owner/usage-billing").arg(directory.path()));
+    let compose = fs::read_to_string(path("compose.yaml")).expect("a file");
+    let image = format!("    image: ghcr.io/owner/usage-billing:{}\n", env!("CARGO_PKG_VERSION"));
+    assert!(compose.contains(&image) && !compose.contains("build:") && !compose.contains("Dockerfile"), "{compose}");
+    tools::succeed(tools::python("check-jsonschema").args(["--builtin-schema", "vendor.compose-spec"]).arg(path("compose.yaml")));
+    let values = fs::read_to_string(path("usage-billing/values.yaml")).expect("a file");
+    assert!(values.contains("\n  repository: ghcr.io/owner/usage-billing\n"), "{values}");
 }
 
 #[test]
