@@ -202,6 +202,23 @@ fn the_wizard_creates_the_contract_that_it_previews() {
 }
 
 #[test]
+fn the_wizard_counts_periods_from_the_first_day_or_in_calendar_months() {
+    let database = Database::sqlite();
+    let (_server, admin, software, _) = scene(&database);
+    for (customer, periods, term, issue_day) in
+        [("a", "start", "open", json!("2098-01-15")), ("b", "calendar", "12", json!("2098-02-01"))]
+    {
+        catalog::make_customer(&software, customer);
+        let chosen = format!("customer_ref={customer}&pricing=team&start=2098-01-15&term={term}&periods={periods}");
+        let last = page(&admin, &format!("/console/new/contracts?{chosen}&step=quantities"));
+        let created = form(&last, "/new/contracts").send(&admin, &[("confirmed", "yes")]);
+        assert_eq!(created.status, 303, "{}", created.text);
+        let contract = catalog::only(software.get(&format!("/api/contracts/search?customer_ref={customer}")).ok());
+        assert_eq!(contract["products"][0]["issue_day"], issue_day, "{periods} {term}");
+    }
+}
+
+#[test]
 fn the_console_asks_before_it_creates_the_same_contract_again() {
     let database = Database::sqlite();
     let (_server, admin, software, _) = scene(&database);

@@ -177,7 +177,7 @@ fn labeled(field: &TaskField) -> Markup {
                         span { (label) }
                     }
                 }
-                (reasons(field))
+                (below(field, &hint))
             },
             TaskFieldKind::Flag => div.field {
                 label.check for=(id) { (input(field, &id)) span { (field.label) } }

@@ -17,6 +17,7 @@ use billing_domain::calendar::{Date, parse_date, plus_months};
 use serde_json::{Map, Value, json};
 
 use super::api_client::or_nothing;
+use super::contract_periods::{self, AS_CONTRACT, PERIODS};
 use super::contract_tasks::{ALLOW_BACKDATED, crumbs_below, identity, others, reasons};
 use super::form_data::{field, pairs, query};
 use super::forms::FormPage;
@@ -232,7 +233,7 @@ impl<'a> Wizard<'a> {
         let start = parse_date(&first).map_err(|_| ("start", "must be a date"))?;
         let last = match self.value("term", self.default_term()).as_str() {
             "open" => NO_END.to_owned(),
-            "contract" => self.contract().effective_end_date().to_text(),
+            AS_CONTRACT => self.contract().effective_end_date().to_text(),
             ON_DATE => self.value("end", ""),
             months => {
                 let months = months.parse().ok().filter(|months| MONTHS.contains(months)).unwrap_or(MONTHS[0]);
@@ -247,7 +248,17 @@ impl<'a> Wizard<'a> {
     }
 
     fn default_term(&self) -> &'static str {
-        if self.is_new() { "12" } else { "contract" }
+        if self.is_new() { "12" } else { AS_CONTRACT }
+    }
+
+    /// Returns the day from which periods are counted, or `None` if they are counted from the last day.
+    fn issue_day(&self, first: &str, last: &str) -> Option<Date> {
+        let periods = self.value(PERIODS, contract_periods::default(self.is_new()));
+        let (first, last) = (parse_date(first).ok()?, parse_date(last).ok()?);
+        let term = self.value("term", self.default_term());
+        let is_of_years = MONTHS.iter().any(|months| months.to_string() == term);
+        let is_once = self.value("cycle", "MONTHLY") == "ONE_TIME";
+        contract_periods::issue_day(&periods, (first, last), is_of_years).filter(|_| !is_once)
     }
 
     /// Returns the target of the wizard's forms.
@@ -392,8 +403,9 @@ impl<'a> Wizard<'a> {
         terms.extend([text("open", "No planned end"), text(ON_DATE, "Until a date")]);
         if !self.is_new() {
             let last = self.contract().effective_end_date().to_text();
-            terms.insert(0, text("contract", &format!("Until the end of the contract, {last}")));
+            terms.insert(0, text(AS_CONTRACT, &format!("Until the end of the contract, {last}")));
         }
+        let periods = self.value(PERIODS, contract_periods::default(self.is_new()));
         let cycles = [("MONTHLY", "Every month"), ("QUARTERLY", "Every quarter"), ("YEARLY", "Every year"), ("ONE_TIME", "Once")];
         let times = [
             ("AFTER_USE", "After each period"),
@@ -406,6 +418,7 @@ impl<'a> Wizard<'a> {
             TaskField::new("First day", "start", TaskFieldKind::Day, self.value("start", &today)).required(),
             TaskField::new("Term", "term", TaskFieldKind::Radios(terms), self.value("term", self.default_term())),
             TaskField::new("Last day", "end", TaskFieldKind::Day, self.value("end", "")).of_date(),
+            contract_periods::field(self.is_new(), periods),
             TaskField::new("Invoices", "cycle", choices(&cycles), self.value("cycle", "MONTHLY")),
             TaskField::new("Time of payment", "payment_time", choices(&times), self.value("payment_time", "AFTER_USE")),
         ];
@@ -538,6 +551,9 @@ impl<'a> Wizard<'a> {
             "billing_cycle": {"unit": self.value("cycle", "MONTHLY")},
             "payment_time": self.value("payment_time", "AFTER_USE"),
         });
+        if let Some(day) = self.issue_day(first, last) {
+            product["issue_day"] = Value::from(day.to_string());
+        }
         for name in ["discount", "net_terms"] {
             if let Some(value) = field(self.submitted, name) {
                 product[name] = Value::from(value);

@@ -5,6 +5,7 @@ mod api_client;
 mod bulk;
 mod charge_form;
 mod clock;
+mod contract_periods;
 mod contract_tasks;
 mod contract_wizard;
 mod csv;
