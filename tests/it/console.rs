@@ -403,56 +403,6 @@ fn a_short_form_changes_its_fields_only_and_leads_to_the_form_with_all_fields() 
 }
 
 #[test]
-fn each_price_model_has_a_form_with_a_preview_of_its_amounts() {
-    for database in [Database::sqlite(), Database::postgres()] {
-        let server = Server::start(&database);
-        let (admin, software) = (Client::admin(&server), Client::new_key(&server));
-        catalog::make(&software);
-        let choice = page(&admin, "/console/new/pricings");
-        let models = links(&choice).into_iter().filter(|link| link.contains("model=")).collect::<Vec<_>>();
-        assert_eq!(models.len(), 6, "{choice}");
-        let place = "/console/new/pricings?model=PACKAGE";
-        let form = page(&admin, place);
-        assert!(form.contains("Example:") && form.contains("/price/package_size") && !form.contains("/price/tiers"), "{form}");
-        let stated = |size: &str, more: &str| {
-            let item = format!("line_items%2F0%2Fusage_product_ref=api-calls&line_items%2F0%2Fprice%2Fpackage_size={size}");
-            let fee = "line_items%2F0%2Fprice%2Fpackage_price=40&line_items%2F1%2Fprice%2Famount=";
-            format!("name=Packages&currency=EUR&product_pricing_ref=packages&{item}&{fee}{more}")
-        };
-        let wrong = submit(&admin, place, &stated("many", ""));
-        assert_eq!(wrong.status, 422, "{}", wrong.text);
-        assert!(wrong.text.contains("value=\"many\"") && wrong.text.contains("aria-invalid"), "{}", wrong.text);
-        for live in ["", "&live=yes&confirmed=yes"] {
-            let seen = submit(&admin, place, &stated("1000", live));
-            assert!(seen.status == 200 && seen.text.contains("<polyline"), "{}", seen.text);
-            assert!(seen.text.contains("value=\"80.00\""), "two packages: {}", seen.text);
-            assert_eq!(software.get("/api/pricings/packages").status, 404, "a preview stores nothing");
-        }
-        let made = submit(&admin, place, &stated("1000", "&confirmed=yes"));
-        let back = "/console/pricings/packages?done=new.pricings";
-        assert_eq!((made.status, made.header("Location")), (303, back), "{}", made.text);
-        let pricing = software.get("/api/pricings/packages").ok();
-        let price = &pricing["line_items"][0]["price"];
-        assert_eq!((&price["model"], pricing["line_items"].as_array().map(Vec::len)), (&json!("PACKAGE"), Some(1)));
-        // The form of an existing pricing changes one price and keeps the rest.
-        let place = "/console/edit/pricings/packages";
-        let form = forms(&page(&admin, place)).into_iter().find(|form| form.action == place).expect("a form");
-        let name = "line_items/0/price/package_price";
-        let fields = form.fields.iter().filter(|(field, _)| field != name).cloned().collect();
-        let form = Form { fields, ..form };
-        let seen = form.send(&admin, &[(name, "50")]);
-        assert!(seen.status == 200 && seen.text.contains("value=\"100.00\""), "{}", seen.text);
-        let saved = form.send(&admin, &[(name, "50"), ("confirmed", "yes")]);
-        assert_eq!(saved.status, 303, "{}", saved.text);
-        let mut changed = software.get("/api/pricings/packages").ok();
-        assert_eq!(changed["line_items"][0]["price"]["package_price"].to_string(), "50");
-        changed["line_items"][0]["price"] = price.clone();
-        changed["updated_at"] = pricing["updated_at"].clone();
-        assert_eq!(changed, pricing, "nothing else changes");
-    }
-}
-
-#[test]
 fn the_script_and_its_suggestions_come_from_this_server() {
     let database = Database::sqlite();
     let (server, admin, software) = scene(&database, "Acme Ltd");

@@ -14,6 +14,7 @@ mod cluster;
 mod concurrency;
 mod console;
 mod console_contracts;
+mod console_forms;
 mod console_imports;
 mod console_lists;
 mod console_roles;

@@ -2,6 +2,8 @@
 //
 // Attributes that the script looks for:
 // - data-pick="customers": a text input for a reference; suggests objects of that part of the console while one types
+// - data-made-from="name legal_name": a text input for the reference of a new object; shows the reference that is made from the first
+//   filled field with one of the names, if the input stays empty
 // - data-switch: contains a choice; the elements with data-for of the same group are visible while the choice has one of their
 //   values
 // - data-for="PACKAGE VOLUME": the values of the group's choice for which an element is visible
@@ -63,6 +65,19 @@
     });
     // Of many inputs, only the name of the one in use is looked up.
     if (input.value && document.querySelectorAll('input[data-pick]').length < 5) load();
+  };
+
+  /** Shows the reference that the server makes from a name if the input stays empty. */
+  const propose = (input) => {
+    const names = input.dataset.madeFrom.split(' ').map((name) => input.form.elements[name]).filter(Boolean);
+    const load = async () => {
+      const name = names.find((field) => field.value.trim())?.value ?? '';
+      const answer = await fetch(`/console/reference?name=${encodeURIComponent(name)}`, { headers: { Accept: 'application/json' } });
+      if (answer.ok) input.placeholder = await answer.json();
+    };
+    const typed = later(() => load().catch((error) => console.warn(error)));
+    names.forEach((field) => field.addEventListener('input', typed));
+    if (names.some((field) => field.value.trim())) typed();
   };
 
   /** Shows only the fields for the selected value of a choice. Hidden fields are not submitted. */
@@ -147,6 +162,7 @@
 
   document.documentElement.classList.add('scripted');
   each('input[data-pick]', pick);
+  each('input[data-made-from]', propose);
   each('[data-switch] select', switches);
   each('form', dates);
   each('form[data-live]', live);

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::effects::CONFIRMED;
 use crate::input::{Input, InputKind, own};
-use crate::parts::words;
+use crate::parts::{isolated, words};
 
 /// Form field of the buttons that resize lists.
 pub const RESIZE: &str = "resize";
@@ -21,12 +22,12 @@ pub struct Form {
     pub title: String,
     /// One sentence about what the form does.
     pub tells: &'static str,
-    /// An example of the effect; empty if the form needs none.
-    pub example: &'static str,
     /// Target of the form.
     pub action: String,
     /// Button label.
     pub button: &'static str,
+    /// Label of a button that carries the form out without a preview.
+    pub confirm: Option<&'static str>,
     /// Idempotency key, which identifies repeats.
     pub key: String,
     /// The form's fields and groups.
@@ -70,10 +71,12 @@ pub enum Item {
 }
 
 /// The fields of an object within a form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Group {
     /// Full name, with slashes between the segments.
     pub name: String,
+    /// Heading; empty for a heading from the name.
+    pub label: String,
     /// Description.
     pub meaning: String,
     /// The group's fields and groups.
@@ -93,6 +96,9 @@ pub struct List {
     pub meaning: String,
     /// The list's elements.
     pub elements: Vec<Group>,
+    /// Kinds of elements that can be added: the word after the list's name in the value of the button, and its label. Without
+    /// kinds, a button adds an empty element.
+    pub new_elements: Vec<(String, &'static str)>,
     /// The words of the group's choice for which the list applies; empty if it always applies.
     pub of_words: Vec<String>,
     /// Whether the list applies only to another variant than the selected one.
@@ -143,7 +149,7 @@ impl Item {
         match self {
             Self::Field(field) => !field.value.is_empty(),
             Self::Group(group) => group.items.iter().any(Self::has_value),
-            Self::List(list) => !list.elements.is_empty(),
+            Self::List(list) => list.elements.iter().flat_map(|element| &element.items).any(Self::has_value),
         }
     }
 
@@ -183,7 +189,6 @@ pub fn form(form: &Form) -> Markup {
     html! {
         h1 { (form.title) }
         @if !form.tells.is_empty() { p { (form.tells) } }
-        @if !form.example.is_empty() { p.muted { "Example: " (form.example) } }
         @if is_refused { p.notice.refused role="alert" {
             "Nothing was saved."
             @for other in &form.others { " " (other) }
@@ -200,7 +205,8 @@ pub fn form(form: &Form) -> Markup {
             @for (name, value) in &form.hidden { input type="hidden" name=(name) value=(value); }
             input type="hidden" name="form_key" value=(form.key);
             div.buttons {
-                button { (form.button) }
+                @if let Some(confirm) = form.confirm { button name=(CONFIRMED) value="yes" { (confirm) } }
+                button.plain[form.confirm.is_some()] { (form.button) }
                 a href=(form.back) { "Cancel" }
                 @if let Some(advanced) = &form.advanced { a.muted href=(advanced) { "Advanced" } }
             }
@@ -219,14 +225,34 @@ fn short(form: &Form) -> Markup {
     }
 }
 
-/// Renders items in their order. Neighboring fields share a grid.
+/// Renders items in their order. Neighboring fields share a grid, and the items for other choices stand together.
 fn in_order(form: &Form, all: &[Item]) -> Markup {
+    let place = all.iter().position(Item::waits).unwrap_or(all.len());
+    let (waiting, rest): (Vec<&Item>, Vec<&Item>) = all[place..].iter().partition(|item| item.waits());
+    let first: Vec<&Item> = all[..place].iter().collect();
+    html! { (runs(form, &first)) (others(form, &waiting)) (runs(form, &rest)) }
+}
+
+fn runs(form: &Form, all: &[&Item]) -> Markup {
     html! {
         @for run in all.chunk_by(|one, next| one.is_field() && next.is_field()) {
-            @if run.iter().all(Item::is_field) {
+            @if run.iter().all(|item| item.is_field()) {
                 div.fields { @for item in run { (shown(form, item)) } }
             } @else {
                 @for item in run { (shown(form, item)) }
+            }
+        }
+    }
+}
+
+/// Renders the items for other choices than the selected ones.
+fn others(form: &Form, waiting: &[&Item]) -> Markup {
+    let (fields, lists): (Vec<&Item>, Vec<&Item>) = waiting.iter().partition(|item| item.is_field());
+    html! {
+        @if !waiting.is_empty() {
+            details.others { summary { "Fields for other choices" }
+                div.fields { @for item in fields { (shown(form, item)) } }
+                @for item in lists { (shown(form, item)) }
             }
         }
     }
@@ -237,9 +263,10 @@ type Placed<'i> = Vec<(usize, &'i Item)>;
 
 /// Renders the items. Collapses optional empty fields after the first ones, if they are many.
 fn items(form: &Form, all: &[Item]) -> Markup {
-    let (fields, others): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| item.is_field());
-    let (waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
-    let (lists_waiting, others): (Vec<&Item>, Vec<&Item>) = others.into_iter().partition(|list| list.waits());
+    let (fields, groups): (Vec<&Item>, Vec<&Item>) = all.iter().partition(|item| item.is_field());
+    let (mut waiting, fields): (Vec<&Item>, Vec<&Item>) = fields.into_iter().partition(|field| field.waits());
+    let (lists_waiting, groups): (Vec<&Item>, Vec<&Item>) = groups.into_iter().partition(|list| list.waits());
+    waiting.extend(lists_waiting);
     let may_wait = |(place, field): &(usize, &Item)| *place >= AT_ONCE && field.is_quiet();
     let (mut rest, mut first): (Placed<'_>, Placed<'_>) = fields.into_iter().enumerate().partition(may_wait);
     if rest.len() <= AT_ONCE / 2 {
@@ -250,13 +277,8 @@ fn items(form: &Form, all: &[Item]) -> Markup {
         @if !rest.is_empty() {
             details.more { summary { "More fields" } div.fields { @for (_, item) in rest { (shown(form, item)) } } }
         }
-        @for item in others { (shown(form, item)) }
-        @if !waiting.is_empty() || !lists_waiting.is_empty() {
-            details.others { summary { "Fields for other choices" }
-                div.fields { @for item in waiting { (shown(form, item)) } }
-                @for item in lists_waiting { (shown(form, item)) }
-            }
-        }
+        @for item in groups { (shown(form, item)) }
+        (others(form, &waiting))
     }
 }
 
@@ -265,8 +287,8 @@ fn shown(form: &Form, item: &Item) -> Markup {
         Item::Field(field) => shown_field(field, &form.suggestions, form.is_short),
         Item::Group(group) => html! {
             details open[!item.is_quiet() || group.items.iter().any(|item| matches!(item, Item::Field(field) if field.required))] {
-                summary { (words(own(&group.name))) }
-                fieldset data-group { legend { (group.meaning) } (items(form, &group.items)) }
+                summary { (heading(&group.label, &group.name)) }
+                fieldset data-group { @if !group.meaning.is_empty() { legend { (group.meaning) } } (items(form, &group.items)) }
             }
         },
         Item::List(list) => several(form, list),
@@ -277,28 +299,38 @@ fn several(form: &Form, list: &List) -> Markup {
     let name = one_of(own(&list.name));
     let next = format!("{}/{}", list.name, list.elements.len());
     let to = |place: &str| format!("{}#part-{place}", form.action);
-    let heading = if list.label.is_empty() { words(own(&list.name)) } else { list.label.clone() };
+    let usual = [(String::new(), "")];
+    let new_elements = if list.new_elements.is_empty() { &usual[..] } else { &list.new_elements };
     html! {
         fieldset.several data-for=[for_words(&list.of_words)] {
-            legend { strong { (heading) } " " (list.meaning) }
+            legend { strong { (heading(&list.label, &list.name)) } " " (list.meaning) }
             @for (place, element) in list.elements.iter().enumerate() {
                 fieldset.element id=(format!("part-{}", element.name)) data-group {
-                    legend { (words(&name)) " " (place + 1) }
+                    legend { @if element.label.is_empty() { (words(&name)) " " (place + 1) } @else { (isolated(&element.label)) } }
                     @if let Some(place) = &element.was { input type="hidden" name=(was(&element.name)) value=(place); }
                     // Marks the element as present even if all its fields are empty.
                     input type="hidden" name=(format!("{}/", element.name)) value="";
-                    (items(form, &element.items))
+                    @if list.new_elements.is_empty() { (items(form, &element.items)) } @else { (in_order(form, &element.items)) }
                     button.plain name=(RESIZE) value=(format!("-{}", element.name)) formnovalidate
-                        formaction=(to(&list.name)) { "Remove " (name.replace('_', " ")) " " (place + 1) }
+                        formaction=(to(&list.name)) {
+                        "Remove " @if element.label.is_empty() { (name.replace('_', " ")) " " (place + 1) } @else { (isolated(&element.label)) }
+                    }
                 }
             }
             div id=(format!("part-{}", list.name)) {
-                button.plain name=(RESIZE) value=(format!("+{}", list.name)) formnovalidate formaction=(to(&next)) {
-                    "Add " (name.replace('_', " "))
+                @for (word, label) in new_elements {
+                    button.plain name=(RESIZE) value=(format!("+{}{word}", list.name)) formnovalidate formaction=(to(&next)) {
+                        @if label.is_empty() { "Add " (name.replace('_', " ")) } @else { (label) }
+                    } " "
                 }
             }
         }
     }
+}
+
+/// Returns the heading of a group or list, by default from its name.
+fn heading(label: &str, name: &str) -> String {
+    if label.is_empty() { words(own(name)) } else { label.to_owned() }
 }
 
 /// Returns the words of a choice for which an element applies, for the script.
@@ -491,7 +523,7 @@ mod tests {
             name: "billing_address".to_owned(),
             meaning: "Postal address.".to_owned(),
             items: vec![Item::Field(field)],
-            was: None,
+            ..Group::default()
         };
         let shown = shown(vec![Item::Group(group)]);
         assert!(shown.contains("must be two letters") && shown.contains("<details open>"), "{shown}");
@@ -503,15 +535,16 @@ mod tests {
     fn lists_have_a_button_for_one_more_and_one_to_take_each_away() {
         let element = |place: usize| Group {
             name: format!("products/{place}"),
-            meaning: String::new(),
             items: vec![Item::Field(field(&format!("products/{place}/entity_ref"), "e1", &[]))],
             was: (place == 0).then(|| "0".to_owned()),
+            ..Group::default()
         };
         let list = List {
             name: "products".to_owned(),
             label: String::new(),
             meaning: "What is sold.".to_owned(),
             elements: vec![element(0), element(1)],
+            new_elements: Vec::new(),
             of_words: Vec::new(),
             waits: false,
         };

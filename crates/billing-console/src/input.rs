@@ -59,6 +59,9 @@ const NUMBERS: &[&str] = &[
     "up_to",
 ];
 
+/// Fields with a name of a new object, from which its reference is made. The first filled one counts.
+pub const NAME_FIELDS: [&str; 4] = ["name", "legal_name", "bank_name", "account_name"];
+
 /// Returns the part of the console with the objects that a field refers to.
 fn part_of(name: &str) -> Option<&'static str> {
     let own = own(name);
@@ -100,6 +103,7 @@ impl Input<'_> {
             InputKind::Text | InputKind::NewReference | InputKind::Day => html! {
                 input id=[id] name=(name) value=(value) type=(kind) maxlength=(max_length) required[required] list=[list]
                     inputmode=[NUMBERS.contains(&own(name)).then_some("decimal")] data-pick=[part]
+                    data-made-from=[(*self.kind == InputKind::NewReference).then(|| NAME_FIELDS.join(" "))]
                     aria-describedby=[told_by] aria-invalid=[self.invalid()];
             },
         }
@@ -145,7 +149,7 @@ mod tests {
         let page = input("line_items/0/usage_product_ref", &InputKind::Text, "calls");
         assert!(page.contains("data-pick=\"usage-products\"") && !page.contains("inputmode"), "{page}");
         let page = input("customer_ref", &InputKind::NewReference, "");
-        assert!(!page.contains("data-pick"), "{page}");
+        assert!(!page.contains("data-pick") && page.contains("data-made-from=\"name legal_name"), "{page}");
         let page = input("products/0/discount", &InputKind::Text, "5");
         assert!(page.contains("inputmode=\"decimal\"") && !page.contains("data-pick"), "{page}");
     }

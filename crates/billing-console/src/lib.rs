@@ -61,13 +61,13 @@ pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format
 pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, SandboxBar, apart, framed, page, problem};
 pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
 pub use import::{IMPORT_PATH, PendingFile, import, import_check, import_form, import_result, import_undo, usual_field};
-pub use input::InputKind;
+pub use input::{InputKind, NAME_FIELDS};
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
 pub use pages::Pages;
 pub use parts::{amount_text, count_text, href, query, with_digits, with_instants};
-pub use pricing::{PriceChoice, PricePreview, PricingAnswers, price_choices, price_preview, pricing, quantities};
+pub use pricing::{PricePreview, PricingAnswers, price_preview, pricing, quantities};
 pub use reference::key_calls;
 pub use run::{MonthBefore, billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};

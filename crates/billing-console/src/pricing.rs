@@ -1,5 +1,5 @@
-//! The page of a pricing: line items, price charts over quantity, a price calculator and contracts. Also the choice of a price
-//! model and the preview of a pricing.
+//! The page of a pricing: line items, price charts over quantity, a price calculator and contracts. Also the preview of a
+//! pricing.
 
 use std::collections::BTreeSet;
 
@@ -47,17 +47,6 @@ pub struct PricingAnswers {
     pub contracts: Value,
     /// Link to the edit form, if editing is possible.
     pub edit: Option<String>,
-}
-
-/// A price model to choose for a new pricing.
-#[derive(Clone, Copy, Debug)]
-pub struct PriceChoice {
-    /// Name of the model.
-    pub title: &'static str,
-    /// One sentence about the model.
-    pub tells: &'static str,
-    /// An example with amounts.
-    pub example: &'static str,
 }
 
 /// A pricing that awaits confirmation.
@@ -230,24 +219,6 @@ fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &Pricing
             @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonAnswer::view);
             (over_quantity(item, answers.rates.view(), is_asked(&answers.quantity), asked))
         }
-    }
-}
-
-/// Renders the choice of a price model for a new pricing. `choices` have the addresses of their forms.
-pub fn price_choices(choices: &[(PriceChoice, String)], advanced: &str) -> Markup {
-    html! {
-        h1 { "New pricing" }
-        p { "Choose how the pricing calculates amounts." }
-        div.cards {
-            @for (choice, address) in choices {
-                section.sheet {
-                    h2 { a href=(address) { (choice.title) } }
-                    p { (choice.tells) }
-                    p.muted { "Example: " (choice.example) }
-                }
-            }
-        }
-        p { a href=(advanced) { "Advanced" } span.muted { " – a form with all fields, for several line items" } }
     }
 }
 
@@ -444,15 +415,6 @@ mod tests {
         }
         assert!(page.contains("Nothing is saved yet.") && page.contains("data-result") && page.contains(">Create<"), "{page}");
         assert!(page.contains("value=\"&lt;b&gt;\"") && page.contains("value=\"10.00\""), "{page}");
-    }
-
-    #[test]
-    fn a_new_pricing_begins_with_the_choice_of_a_model() {
-        let choice = PriceChoice { title: "Packages", tells: "Bills packages.", example: "Two cost 10.00 EUR." };
-        let page = price_choices(&[(choice, "?model=PACKAGE".to_owned())], "?advanced=yes").into_string();
-        for part in ["href=\"?model=PACKAGE\">Packages", "Bills packages.", "Example: Two cost", "href=\"?advanced=yes\""] {
-            assert!(page.contains(part), "{part}: {page}");
-        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl InitialValues<'_> {
     }
 
     /// Returns the number of elements of a list. In an empty form, top-level lists start with one element.
-    fn length(self, name: &str) -> usize {
+    pub(super) fn length(self, name: &str) -> usize {
         match self {
             Self::Nothing => usize::from(!name.contains('/')),
             Self::Said(submitted) => {
@@ -104,18 +104,18 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
                 let mut items = items(parts, &name, source, errors);
                 if !shape.required {
                     // Fields of an optional group are required only if the group is present.
-                    items.iter_mut().for_each(not_required);
+                    items.iter_mut().filter(|item| !matches!(item, Item::List(_))).for_each(not_required);
                 }
-                Item::Group(Group { name, meaning, items, was: None })
+                Item::Group(Group { name, meaning, items, ..Group::default() })
             }
             BodyFieldKind::Several(parts) => {
                 let element = |place: usize| {
                     let name = format!("{name}/{place}");
                     let items = items(parts, &name, source, errors);
-                    Group { was: source.was(&name, place), name, meaning: String::new(), items }
+                    Group { was: source.was(&name, place), name, items, ..Group::default() }
                 };
                 let elements = (0..source.length(&name)).map(element).collect();
-                Item::List(List { name, label, meaning, elements, of_words, waits })
+                Item::List(List { name, label, meaning, elements, new_elements: Vec::new(), of_words, waits })
             }
         }
     };
@@ -127,11 +127,12 @@ fn is_for(shape: &BodyField, words: &[String]) -> bool {
     shape.of_words.iter().any(|word| words.contains(word))
 }
 
-fn not_required(item: &mut Item) {
+/// Lets the fields of an item be empty.
+pub(super) fn not_required(item: &mut Item) {
     match item {
         Item::Field(field) => field.required = false,
         Item::Group(group) => group.items.iter_mut().for_each(not_required),
-        Item::List(_) => {}
+        Item::List(list) => list.elements.iter_mut().flat_map(|element| &mut element.items).for_each(not_required),
     }
 }
 

@@ -3,8 +3,8 @@
 //! shows a preview first.
 
 use crate::{
-    ACCEPTED, AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PriceChoice, PricePreview,
-    RESIZE, Suggestions, href, listings,
+    ACCEPTED, AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PricePreview, RESIZE,
+    Suggestions, href, listings,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
 use billing_api::dto::documents::DocumentJson;
@@ -19,13 +19,16 @@ use super::charge_form::charge_form;
 use super::customer_tax;
 use super::form_data::{field, query};
 use super::form_fields::{self, InitialValues, ListEdits};
-use super::lists::{crumbs, few, some_of};
+use super::lists::{crumbs, few};
 use super::openapi_index::{BodyField, shapes};
 use super::page_builder::PageBuilder;
+use super::pricing_form;
+use super::references;
 use super::reply::{belongs_beside, caption, html, to};
 use super::resources;
-use super::session_user::{AnswerOf, SessionUser};
-use super::short_forms::{self, MAX_VISIBLE, PRICE_FORMS, ShortForm, ShortItems};
+use super::session_user::{AnswerOf, Answered, SessionUser};
+use super::short_forms::{self, MAX_VISIBLE, ShortForm, ShortItems};
+use super::suggestions::{has_field, suggestions};
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations::{
     Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
@@ -35,12 +38,11 @@ use billing_api::operations::{
 };
 use billing_api::problem::Problem;
 
-/// Maximum number of suggestions for a reference field.
-const SUGGESTED: &str = "100";
 /// Query parameter of the form with all fields.
 const ADVANCED: &str = "advanced";
-/// Query parameter of the price model of a new pricing.
-const MODEL: &str = "model";
+/// Hint of the reference of a new object.
+pub(super) const NEW_REFERENCE: &str =
+    "For the API. It cannot be changed. Default: made from the name, such as api-calls for API calls.";
 
 /// A form of the console.
 struct FormAction {
@@ -364,8 +366,6 @@ impl<'a> FormPage<'a> {
         let asked = query(&user.request);
         let short = match action.place {
             _ if field(&asked, ADVANCED).is_some() => None,
-            ["new", "pricings"] => field(&asked, MODEL).and_then(short_forms::new_pricing),
-            ["edit", "pricings"] => Some(short_forms::edited_prices(present.view().read_as())),
             ["new" | "edit", part] => short_forms::catalog_form(part),
             ["do", "charge"] => Some(charge_form(&asked, &user.zone.service_date(user.now()).to_string())),
             _ => None,
@@ -464,16 +464,13 @@ impl<'a> FormPage<'a> {
             let effects = self.rehearsed(&FormData::new()).await?;
             return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.user.unique())]));
         }
-        let asked = query(&self.user.request);
-        if self.action.place == ["new", "pricings"] && self.short.is_none() && field(&asked, ADVANCED).is_none() {
-            return Ok(self.models());
-        }
         let begins = self.action.prefill.map(|(field, from)| {
             let mut submitted = Map::new();
             submitted.insert(field.to_owned(), self.present.view().json().get(from).cloned().unwrap_or_default());
             Value::Object(submitted)
         });
-        let defaults = self.short.as_ref().map(ShortForm::defaults).filter(|defaults| !defaults.is_empty());
+        let short = self.short.as_ref().filter(|_| !self.edits());
+        let defaults = short.map(ShortForm::defaults).filter(|defaults| !defaults.is_empty());
         let source = match (&begins, &defaults) {
             (Some(begins), _) => InitialValues::Present(begins),
             (None, Some(defaults)) => InitialValues::Said(defaults),
@@ -483,26 +480,18 @@ impl<'a> FormPage<'a> {
         self.form(source, None).await
     }
 
-    /// Renders the choice of a price model for a new pricing.
-    fn models(&self) -> String {
-        let page = href(&self.place());
-        let choice = |form: &short_forms::PriceForm| PriceChoice { title: form.title, tells: form.tells, example: form.example };
-        let address = |form: &short_forms::PriceForm| format!("{page}?{}", crate::query(&[(MODEL, form.model)]));
-        let choices: Vec<(PriceChoice, String)> = PRICE_FORMS.iter().map(|form| (choice(form), address(form))).collect();
-        self.page(crate::price_choices(&choices, &format!("{page}?{ADVANCED}=yes")))
-    }
-
     /// Handles a submitted form.
     ///
     /// # Errors
     /// Returns problems that cannot be shown beside the form.
     pub(super) async fn take(&self, submitted: &FormData) -> Result<PageAnswer, Problem> {
         if let Some(wanted) = field(submitted, RESIZE) {
-            return self.form(InitialValues::Said(&form_fields::resized(submitted, wanted)), None).await.map(html);
+            return self.form(InitialValues::Said(&pricing_form::changed(submitted, wanted)), None).await.map(html);
         }
         if field(submitted, AGAIN).is_some() {
             return self.form(InitialValues::Said(submitted), None).await.map(html);
         }
+        let submitted = &if self.has_line_items() { pricing_form::normalized(submitted) } else { submitted.clone() };
         let refused = match self.carry_out(submitted).await {
             Ok(answer) => return Ok(answer),
             Err(problem) => problem,
@@ -527,10 +516,7 @@ impl<'a> FormPage<'a> {
         if is_live {
             return Err(Problem::unknown_route());
         }
-        // The key prevents a second execution when the form is sent twice.
-        let reference = self.reference.unwrap_or_default();
-        let answer = match self.user.change_as_previewed(self.action.operation, reference, submitted, self.body(submitted)).await
-        {
+        let answer = match self.changed(submitted).await {
             Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
                 let effects = self.rehearsed(submitted).await?;
                 return Ok(caption(problem, self.preview(effects, submitted)));
@@ -542,6 +528,24 @@ impl<'a> FormPage<'a> {
         let reference = answer.view().named(field).to_text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
         Ok(to(&format!("{page}?{}", self.done(submitted, answer.view().read_as()))))
+    }
+
+    /// Runs the operation. The key prevents a second execution when the form is sent twice.
+    async fn changed(&self, submitted: &FormData) -> Answered {
+        let (operation, reference) = (self.action.operation, self.reference.unwrap_or_default());
+        let change = async |submitted: &FormData| {
+            let body = self.body(submitted).await?;
+            self.user.change_as_previewed(operation, reference, submitted, body).await
+        };
+        match self.action.place[0] {
+            "new" => references::created(self.action.redirect.1, submitted, change).await,
+            _ => change(submitted).await,
+        }
+    }
+
+    /// Returns whether the form has the line items of a pricing.
+    fn has_line_items(&self) -> bool {
+        self.short.as_ref().is_some_and(ShortForm::has_line_items)
     }
 
     /// Returns the query that selects the notice after success.
@@ -556,7 +560,7 @@ impl<'a> FormPage<'a> {
 
     async fn rehearsed(&self, submitted: &FormData) -> AnswerOf<DryRun> {
         let reference = self.reference.unwrap_or_default();
-        self.user.rehearse(self.action.operation, reference, self.body(submitted)).await
+        self.user.rehearse(self.action.operation, reference, self.body(submitted).await?).await
     }
 
     /// Renders the preview of a pricing: its amounts by quantity.
@@ -566,7 +570,7 @@ impl<'a> FormPage<'a> {
             // An edit omits unchanged fields.
             pricing.extend(self.present.view().json().get(&shape.name).map(|value| (shape.name, value.clone())));
         }
-        let Some(Value::Object(changes)) = self.body(submitted) else { return Err(Problem::internal()) };
+        let Some(Value::Object(changes)) = self.body(submitted).await? else { return Err(Problem::internal()) };
         pricing.extend(changes);
         pricing.remove("product_pricing_ref");
         let pricing = Value::Object(pricing);
@@ -589,7 +593,12 @@ impl<'a> FormPage<'a> {
         Ok(self.page(crate::price_preview(&preview)))
     }
 
-    fn body(&self, submitted: &FormData) -> Option<Value> {
+    async fn body(&self, submitted: &FormData) -> Result<Option<Value>, Problem> {
+        let named = if self.has_line_items() { Some(pricing_form::named(self.user, submitted).await?) } else { None };
+        Ok(self.body_of(named.as_ref().unwrap_or(submitted)))
+    }
+
+    fn body_of(&self, submitted: &FormData) -> Option<Value> {
         let mut shapes = self.shapes();
         let takes_one = !shapes.is_empty() || self.action.reference_field.is_some() || self.action.set_field.is_some();
         let present = self.edits().then(|| self.present.view().json());
@@ -616,13 +625,16 @@ impl<'a> FormPage<'a> {
 
     async fn form(&self, source: InitialValues<'_>, problem: Option<&Problem>) -> Result<String, Problem> {
         let shapes = self.shapes();
+        let values = self.has_line_items().then(|| pricing_form::prepared(&shapes, source));
+        let source = values.as_ref().map_or(source, InitialValues::Said);
         let mut items = form_fields::items(&shapes, "", source, problem.map_or(&[][..], Problem::errors));
         for item in &mut items {
             if let Item::Field(field) = item
                 && self.action.place[0] == "new"
                 && field.name == self.action.redirect.1
             {
-                field.kind = InputKind::NewReference;
+                (field.kind, field.required) = (InputKind::NewReference, false);
+                field.meaning = NEW_REFERENCE.to_owned();
             }
         }
         let is_small = items.len() <= MAX_VISIBLE && items.iter().all(|item| matches!(item, Item::Field(_)));
@@ -634,9 +646,9 @@ impl<'a> FormPage<'a> {
         let form = Form {
             title: self.title(),
             tells: self.tells(),
-            example: self.short.as_ref().map_or("", |short| short.example),
             action: self.address(),
             button: if self.action.has_preview() { "Preview" } else { self.action.button },
+            confirm: self.action.has_prices().then_some(self.action.button),
             key: source.submitted("form_key").unwrap_or_else(|| self.user.unique()),
             suggestions: self.all_suggestions(&shown).await?,
             others: problem.map(|problem| form_fields::others(problem, &shown)).unwrap_or_default(),
@@ -651,12 +663,12 @@ impl<'a> FormPage<'a> {
         Ok(self.page(crate::form(&form)))
     }
 
-    /// Returns the address of the form with all fields, if the shown form leaves out some.
     /// Returns the existing object as a document.
     fn document(&self) -> JsonView<'_, DocumentJson> {
         self.present.view().read_as()
     }
 
+    /// Returns the address of the form with all fields, if the shown form leaves out some.
     fn advanced(&self) -> Option<String> {
         let has_more = self.short.as_ref().is_some_and(|short| short.has_advanced);
         has_more.then(|| format!("{}?{ADVANCED}=yes", href(&self.place())))
@@ -718,55 +730,10 @@ impl<'a> FormPage<'a> {
     }
 }
 
-/// Loads the suggestions for reference fields, except for the reference of a new object in `new_part`.
-///
-/// # Errors
-/// Returns the problem of a failed API call.
-pub(super) async fn suggestions(user: &SessionUser, shown: &[Item], new_part: &str) -> Result<Vec<Suggestions>, Problem> {
-    const NAMED: &[(&str, &str)] = &[
-        ("customer_ref", "customers"),
-        ("product_pricing_ref", "pricings"),
-        ("usage_product_ref", "usage-products"),
-        ("entity_ref", "entities"),
-        ("billing_account_id", "bank-accounts"),
-    ];
-    let mut suggestions = Vec::new();
-    for (field, part) in NAMED {
-        let Some(listing) = Listing::of(part).filter(|_| *part != new_part && has_field(shown, field)) else { continue };
-        let elements = some_of(user, listing, SUGGESTED).await?;
-        let choices = JsonView::<Value>::of(&elements)
-            .elements()
-            .map(|one| named(one.at_path(field).to_text(), &listing.name_of(one)))
-            .collect();
-        suggestions.push(Suggestions { field, choices });
-    }
-    Ok(suggestions)
-}
-
 /// Returns the submitted fields that a preview sends again.
 fn resent(submitted: &FormData) -> FormData {
     let of_form = |name: &str| ![CONFIRMED, ACCEPTED, AGAIN, RESIZE, LIVE].contains(&name);
     submitted.iter().filter(|(name, _)| of_form(name)).cloned().collect()
-}
-
-/// Returns the choice of an object: its reference, and its name with a reference that a person has chosen.
-pub(super) fn named(reference: String, name: &str) -> (String, String) {
-    let is_assigned = reference.len() == 36 && reference.bytes().filter(|byte| *byte == b'-').count() == 4;
-    let label = match name {
-        "" => reference.clone(),
-        name if is_assigned || name == reference => name.to_owned(),
-        name => format!("{name} ({reference})"),
-    };
-    (reference, label)
-}
-
-/// Returns whether a field with the name occurs at any depth.
-fn has_field(items: &[Item], name: &str) -> bool {
-    items.iter().any(|item| match item {
-        Item::Field(field) => field.name.rsplit('/').next() == Some(name),
-        Item::Group(group) => has_field(&group.items, name),
-        Item::List(list) => list.elements.iter().any(|element| has_field(&element.items, name)),
-    })
 }
 
 #[cfg(test)]
@@ -793,14 +760,6 @@ mod tests {
             assert_eq!(notice(amount, currency), None, "{amount} {currency}");
         }
         assert_eq!(amount_notice("do.issue", &vec![("amount".to_owned(), "1".to_owned())]), None);
-    }
-
-    #[test]
-    fn an_object_is_offered_by_its_name() {
-        let id = "01a20686-121f-75af-821c-a37d48691803";
-        for (reference, name, label) in [("acme", "Acme", "Acme (acme)"), (id, "Plan", "Plan"), ("main", "", "main")] {
-            assert_eq!(named(reference.to_owned(), name), (reference.to_owned(), label.to_owned()));
-        }
     }
 
     #[test]

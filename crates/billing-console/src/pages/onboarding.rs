@@ -24,9 +24,12 @@ use super::forms;
 use super::lists::{few, listed};
 use super::openapi_index::shapes;
 use super::page_builder::PageBuilder;
+use super::pricing_form;
+use super::references;
 use super::reply::{belongs_beside, caption, html};
 use super::session_user::{Answered, SessionUser};
 use super::short_forms::{FieldRow, FixedRow, ShortForm};
+use super::suggestions;
 use billing_api::problem::Problem;
 
 /// Path segment below the root.
@@ -51,6 +54,11 @@ struct SetupResource {
 impl SetupResource {
     fn form(&self) -> ShortForm {
         ShortForm::of(self.fields, &[], self.fixed)
+    }
+
+    /// Returns the values of a submitted form with the values that have no input.
+    fn completed(&self, submitted: &FormData) -> FormData {
+        self.form().completed(submitted, false)
     }
 
     /// Returns the reference of the existing object; empty if there is none.
@@ -90,7 +98,7 @@ const STEPS: [SetupResource; 5] = [
         reference: "usage_product_ref",
         fields: &[
             ("name", "Name", "Such as API calls.", true),
-            ("usage_product_ref", "Reference", "Such as api-calls. It cannot be changed. Default: generated.", false),
+            ("usage_product_ref", "Reference", forms::NEW_REFERENCE, false),
             ("unit", "Unit", "Name of one unit, such as call.", false),
         ],
         fixed: &[],
@@ -110,12 +118,9 @@ const STEPS: [SetupResource; 5] = [
             ("line_items/1/price/amount", "Fee per month", "Default: no fee.", false),
         ],
         fixed: &[
-            ("line_items/0/line_item_id", "usage", "line_items/0/usage_product_ref"),
-            ("line_items/0/name", "Usage", "line_items/0/usage_product_ref"),
             ("line_items/0/kind", "USAGE", "line_items/0/usage_product_ref"),
             ("line_items/0/price/model", "PER_UNIT", "line_items/0/usage_product_ref"),
-            ("line_items/1/line_item_id", "fee", "line_items/1/price/amount"),
-            ("line_items/1/name", "Fee", "line_items/1/price/amount"),
+            ("line_items/1/name", "Monthly fee", "line_items/1/price/amount"),
             ("line_items/1/kind", "FIXED", "line_items/1/price/amount"),
             ("line_items/1/price/model", "FLAT", "line_items/1/price/amount"),
         ],
@@ -130,7 +135,7 @@ const STEPS: [SetupResource; 5] = [
         fields: &[
             ("name", "Name", "Name in the console.", true),
             ("legal_name", "Legal name", "Name on invoices, as registered.", true),
-            ("customer_ref", "Reference", "For the API, such as acme. It cannot be changed. Default: generated.", false),
+            ("customer_ref", "Reference", forms::NEW_REFERENCE, false),
             ("billing_address/line1", "Street and number", "", true),
             ("billing_address/zip_code", "Postal code", "", false),
             ("billing_address/city", "City", "", true),
@@ -256,7 +261,7 @@ pub(super) async fn page(user: &SessionUser, refused: Option<(&str, &FormData, &
     let mut steps: Vec<FirstStep> =
         STEPS.iter().zip(&usual.found).map(|(made, found)| step(made, found, &usual, refused)).collect();
     if let Some(next) = next {
-        steps[next].suggestions = forms::suggestions(user, &steps[next].items, STEPS[next].listing.part).await?;
+        steps[next].suggestions = suggestions::suggestions(user, &steps[next].items, STEPS[next].listing.part).await?;
     }
     for (made, found) in STEPS.iter().zip(&usual.found) {
         user.shows(made.operation, made.reference_of(found), "");
@@ -324,13 +329,16 @@ pub(super) async fn act(user: &SessionUser, name: &str, submitted: &FormData) ->
 
 async fn make(user: &SessionUser, made: &SetupResource, submitted: &FormData) -> Answered {
     let found = there(user, made).await?;
-    user.change(made.operation, made.reference_of(&found), key(submitted), Some(body(made, submitted))).await
+    let reference = made.reference_of(&found);
+    let completed = pricing_form::named(user, &made.completed(submitted)).await?;
+    let create =
+        async |completed: &FormData| user.change(made.operation, reference, key(completed), Some(body(made, completed))).await;
+    if reference.is_empty() { references::created(made.reference, &completed, create).await } else { create(&completed).await }
 }
 
-/// Returns the API request body for a submitted form.
-fn body(made: &SetupResource, submitted: &FormData) -> Value {
-    let submitted = made.form().completed(submitted, false);
-    Value::Object(form_fields::body(shapes(made.operation), "", &submitted, None, ListEdits::Replaced))
+/// Returns the API request body for the values of a form.
+fn body(made: &SetupResource, completed: &FormData) -> Value {
+    Value::Object(form_fields::body(shapes(made.operation), "", completed, None, ListEdits::Replaced))
 }
 
 /// Creates the API key and returns the first call, for the first contract and the usage product of its pricing.
@@ -410,18 +418,18 @@ mod tests {
             ("line_items/0/price/unit_price", "0.05"),
             ("line_items/1/price/amount", ""),
         ];
-        let usage = json!({"line_item_id": "usage", "name": "Usage", "kind": "USAGE", "usage_product_ref": "calls",
-            "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
+        let body = |name: &str, submitted: &FormData| body(made(name), &made(name).completed(submitted));
+        let usage = json!({"kind": "USAGE", "usage_product_ref": "calls", "price": {"model": "PER_UNIT", "unit_price": "0.05"}});
         assert_eq!(
-            body(made("pricing"), &submitted(&pricing)),
+            body("pricing", &submitted(&pricing)),
             json!({"name": "Plan", "currency": "EUR", "line_items": [usage.clone()]})
         );
         let mut with_fee = pricing;
         with_fee[4].1 = "49";
-        let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
-        assert_eq!(body(made("pricing"), &submitted(&with_fee))["line_items"], json!([usage, fee]));
+        let fee = json!({"name": "Monthly fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
+        assert_eq!(body("pricing", &submitted(&with_fee))["line_items"], json!([usage, fee]));
         let address = submitted(&[("name", "We"), ("address/city", "Berlin"), ("address/country_code", "DE")]);
-        assert_eq!(body(made("entity"), &address), json!({"name": "We", "address": {"city": "Berlin", "country_code": "DE"}}));
+        assert_eq!(body("entity", &address), json!({"name": "We", "address": {"city": "Berlin", "country_code": "DE"}}));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use billing_api::operations::Search;
 use serde_json::{Value, json};
 
 use super::form_data::{field, query};
-use super::forms::named;
 use super::lists::{few, listing_of};
 use super::reply::data;
 use super::session_user::SessionUser;
+use super::suggestions::named;
 use billing_api::console::PageAnswer;
 use billing_api::problem::Problem;
 

@@ -1,13 +1,13 @@
 //! Short forms: the fields of a request body that a task needs, with labels and defaults. The form with all fields remains as
 //! "Advanced".
 
-use crate::{InputKind, Item, JsonView, country_choice, was};
+use crate::{InputKind, Item, country_choice, was};
 use billing_api::console::FormData;
-use billing_api::dto::pricings::PricingJson;
 
 use super::charge_form;
 use super::customer_tax::{self, TAX_CHOICE};
 use super::form_data::field;
+use super::pricing_form::{self, LINE_ITEMS};
 
 /// Maximum number of fields of a form that are visible at once.
 pub(super) const MAX_VISIBLE: usize = 12;
@@ -26,8 +26,6 @@ pub(super) struct ShortForm {
     pub(super) title: &'static str,
     /// One sentence about the effect; empty for that of the form with all fields.
     pub(super) tells: &'static str,
-    /// An example of the effect.
-    pub(super) example: &'static str,
     /// Query of the form's address.
     pub(super) query: String,
     /// Whether the form leaves out fields of the body.
@@ -40,7 +38,7 @@ pub(super) struct ShortForm {
 }
 
 #[derive(Clone, Debug)]
-struct ShortField {
+pub(super) struct ShortField {
     name: String,
     label: String,
     meaning: &'static str,
@@ -63,6 +61,11 @@ impl ShortForm {
         Self { fields: rows(fields), more: rows(more), fixed: fixed.to_vec(), ..Self::default() }
     }
 
+    /// Returns whether the form has the line items of a pricing.
+    pub(super) fn has_line_items(&self) -> bool {
+        self.fields.iter().any(|field| field.name == LINE_ITEMS)
+    }
+
     /// Returns the values of a new form.
     pub(super) fn defaults(&self) -> FormData {
         self.defaults.clone()
@@ -79,6 +82,11 @@ impl ShortForm {
         }
         let mut hidden = FormData::new();
         add_values(&items, &mut hidden);
+        let fields = fields.into_iter().map(|item| match item {
+            Item::List(list) if list.name == LINE_ITEMS => Item::List(pricing_form::arranged(list, &mut hidden)),
+            other => other,
+        });
+        let fields = fields.collect();
         // Without a value, a field of its own is not sent, and the edit leaves it unchanged.
         let has = |name: &str| self.fields.iter().chain(&self.more).any(|field| top(&field.name) == top(name));
         hidden.retain(|(name, _)| has(name));
@@ -93,20 +101,14 @@ impl ShortForm {
         let fixed = self.fixed.iter().filter(|(_, _, with)| with.is_empty() || is_filled(with));
         filled.chain(fixed.map(|(name, value, _)| ((*name).to_owned(), (*value).to_owned()))).collect()
     }
-
-    /// Adds a field while there is room, and else among the fields that are visible on request.
-    fn push(&mut self, field: ShortField, inputs: usize, visible: &mut usize) {
-        *visible += inputs;
-        if *visible <= MAX_VISIBLE { self.fields.push(field) } else { self.more.push(field) }
-    }
 }
 
 impl ShortField {
-    fn of(below: &str, (name, label, meaning, is_required): &FieldRow) -> Self {
+    pub(super) fn of(below: &str, (name, label, meaning, is_required): &FieldRow) -> Self {
         Self { name: format!("{below}{name}"), label: (*label).to_owned(), meaning: *meaning, is_required: *is_required }
     }
 
-    fn applied_to(&self, item: Item) -> Item {
+    pub(super) fn applied_to(&self, item: Item) -> Item {
         match item {
             Item::Field(mut field) => {
                 field.label = self.label.clone();
@@ -143,7 +145,7 @@ pub(super) fn top(name: &str) -> &str {
 }
 
 /// Removes an item at any depth.
-fn removed(items: &mut Vec<Item>, name: &str) -> Option<Item> {
+pub(super) fn removed(items: &mut Vec<Item>, name: &str) -> Option<Item> {
     if let Some(place) = items.iter().position(|item| item.name() == name) {
         return Some(items.remove(place));
     }
@@ -155,7 +157,7 @@ fn removed(items: &mut Vec<Item>, name: &str) -> Option<Item> {
 }
 
 /// Adds the values of all fields.
-fn add_values(items: &[Item], values: &mut FormData) {
+pub(super) fn add_values(items: &[Item], values: &mut FormData) {
     for item in items {
         match item {
             Item::Field(field) if field.value.is_empty() => {}
@@ -184,7 +186,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
         part: "customers",
         fields: &[
             ("name", "Name", "Usage events can use the name instead of the reference.", false),
-            ("customer_ref", "Reference", "For the API, such as acme. It cannot be changed. Default: generated.", false),
+            ("customer_ref", "Reference", "", false),
             ("legal_name", "Legal name", "Name on documents. Documents without it are reported as incomplete.", false),
             ("email", "E-mail address", "For your records. The service sends no e-mail.", false),
             ("billing_address/line1", "Street and number", "", false),
@@ -230,7 +232,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("net_terms", "Net terms", "Days until payment is due, or DUE_UPON_RECEIPT.", false),
         ],
         more: &[
-            ("entity_ref", "Reference", "For the API. It cannot be changed. Default: generated.", false),
+            ("entity_ref", "Reference", "", false),
             ("address/line2", "Address, second line", "", false),
             ("address/state", "State or province", "", false),
             ("address/country", "Country name", "", false),
@@ -248,7 +250,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
         part: "usage-products",
         fields: &[
             ("name", "Name", "Such as API calls. Usage events can use the name instead of the reference.", false),
-            ("usage_product_ref", "Reference", "Such as api-calls. It cannot be changed. Default: generated.", false),
+            ("usage_product_ref", "Reference", "", false),
             ("unit", "Unit", "Name of one unit on documents, such as call.", false),
             ("aggregation", "Aggregation", "", false),
         ],
@@ -256,9 +258,19 @@ const CATALOG_FORMS: &[CatalogForm] = &[
         has_advanced: false,
     },
     CatalogForm {
+        part: "pricings",
+        fields: &[
+            ("name", "Name", "Name on documents.", true),
+            ("currency", "Currency", "Three letters, such as EUR.", true),
+            (LINE_ITEMS, "Line items", "Fees, seats and meters. Line items without an amount are not created.", false),
+        ],
+        more: &[("product_pricing_ref", "Reference", "", false), ("minimum_fee", "Minimum fee per period", "", false)],
+        has_advanced: true,
+    },
+    CatalogForm {
         part: "bank-accounts",
         fields: &[
-            ("billing_account_id", "Reference", "For entities and customers, such as main. It cannot be changed.", false),
+            ("billing_account_id", "Reference", "", false),
             ("account_name", "Account holder", "", false),
             ("iban", "IBAN", "", false),
             ("bic", "BIC", "", false),
@@ -275,160 +287,16 @@ const CATALOG_FORMS: &[CatalogForm] = &[
 /// Returns the short form that creates or edits an object of a part of the console.
 pub(super) fn catalog_form(part: &str) -> Option<ShortForm> {
     let CatalogForm { fields, more, has_advanced, .. } = CATALOG_FORMS.iter().find(|form| form.part == part)?;
-    Some(ShortForm { has_advanced: *has_advanced, ..ShortForm::of(fields, more, &[]) })
-}
-
-/// A price model with a form of its own.
-pub(super) struct PriceForm {
-    /// The word of the API.
-    pub(super) model: &'static str,
-    pub(super) title: &'static str,
-    pub(super) tells: &'static str,
-    pub(super) example: &'static str,
-    /// Fields below the line item.
-    fields: &'static [FieldRow],
-}
-
-pub(super) const PRICE_FORMS: &[PriceForm] = &[
-    PriceForm {
-        model: "FLAT",
-        title: "Fixed fee or price per seat",
-        tells: "Bills the same amount in every period, multiplied by the quantity in the contract.",
-        example: "At 20.00 EUR per seat, a contract with 5 seats costs 100.00 EUR per period.",
-        fields: &[("price/amount", "Amount", "Amount of one seat or of the fee for a whole period, such as 20.", true)],
-    },
-    PriceForm {
-        model: "PER_UNIT",
-        title: "Price per unit",
-        tells: "Bills every unit of usage at the same price.",
-        example: "At 0.05 EUR per call, 1,500 calls cost 75.00 EUR.",
-        fields: &[("price/unit_price", "Unit price", "Such as 0.05.", true)],
-    },
-    PriceForm {
-        model: "GRADUATED",
-        title: "Graduated tiers",
-        tells: "Bills each unit of usage at the price of its own tier.",
-        example: "The first 1,000 calls cost 0.05 EUR each and all others 0.04 EUR each: 1,500 calls cost 70.00 EUR.",
-        fields: &[("price/tiers", "Tiers", "In ascending order. The last tier has no upper quantity.", true)],
-    },
-    PriceForm {
-        model: "VOLUME",
-        title: "Volume tiers",
-        tells: "Bills all units of usage at the price of the tier that contains the quantity.",
-        example: "Up to 1,000 calls cost 0.05 EUR each, and more calls 0.04 EUR each: 1,500 calls cost 60.00 EUR.",
-        fields: &[("price/tiers", "Tiers", "In ascending order. The last tier has no upper quantity.", true)],
-    },
-    PriceForm {
-        model: "PACKAGE",
-        title: "Packages",
-        tells: "Bills whole packages of units, full or partial.",
-        example: "A package of 1,000 calls costs 40.00 EUR: 1,500 calls are two packages and cost 80.00 EUR.",
-        fields: &[
-            ("price/package_size", "Units per package", "Such as 1000.", true),
-            ("price/package_price", "Price of a package", "Such as 40.", true),
-        ],
-    },
-    PriceForm {
-        model: "PERCENTAGE",
-        title: "Percentage of amounts",
-        tells: "Bills a percentage of the reported amounts, and a fee for every event if you set one.",
-        example: "At 1.5 % and 0.25 EUR per event, one event with an amount of 100.00 costs 1.75 EUR.",
-        fields: &[
-            ("price/rate", "Percentage", "Such as 1.5.", true),
-            ("price/fixed_amount", "Fee per event", "Default: no fee.", false),
-        ],
-    },
-];
-
-/// Fields of every new pricing.
-const PRICING_FIELDS: &[FieldRow] =
-    &[("name", "Name", "Name on documents.", true), ("currency", "Currency", "Three letters, such as EUR.", true)];
-const PRICING_MORE: &[FieldRow] = &[
-    ("line_items/0/name", "Name of the line item", "Name of the line on documents.", false),
-    ("product_pricing_ref", "Reference", "For the API. It cannot be changed. Default: generated.", false),
-    ("minimum_fee", "Minimum fee per period", "", false),
-];
-/// Fields of a usage-priced line item that are visible on request.
-const USAGE_MORE: &[FieldRow] = &[
-    ("included_quantity", "Included quantity", "Quantity without charge in every period. Default: 0.", false),
-    ("minimum_amount", "Minimum amount per period", "", false),
-    ("maximum_amount", "Maximum amount per period", "", false),
-    ("prepaid_quantity", "Prepaid quantity", "Quantity that is billed in advance.", false),
-];
-/// The fee beside a usage-priced line item.
-const FEE: &str = "line_items/1/price/amount";
-
-/// Returns the form for a new pricing of a model.
-pub(super) fn new_pricing(model: &str) -> Option<ShortForm> {
-    let form = PRICE_FORMS.iter().find(|form| form.model == model)?;
-    let is_fixed = form.model == "FLAT";
-    let below_item = |rows: &[FieldRow]| rows.iter().map(|row| ShortField::of("line_items/0/", row)).collect::<Vec<_>>();
-    let (kind, id, name) = if is_fixed { ("FIXED", "fee", "Fee") } else { ("USAGE", "usage", "Usage") };
-    let mut short = ShortForm::of(PRICING_FIELDS, &[], &[("line_items/0/line_item_id", id, ""), ("line_items/0/kind", kind, "")]);
-    short.fixed.push(("line_items/0/price/model", form.model, ""));
-    short.defaults.push(("line_items/0/name".to_owned(), name.to_owned()));
-    if is_fixed {
-        short.fields.extend(below_item(form.fields));
-        short.fields.extend(below_item(&[("recurrence", "Charged", "Default: in each period.", false)]));
-    } else {
-        short.fields.extend(below_item(&[("usage_product_ref", "Usage product", "Product whose usage is billed.", true)]));
-        short.fields.extend(below_item(form.fields));
-        short.fields.push(ShortField::of("", &(FEE, "Fee per period", "Billed in addition to usage. Default: no fee.", false)));
-        short.fixed.extend([
-            ("line_items/1/line_item_id", "fee", FEE),
-            ("line_items/1/name", "Fee", FEE),
-            ("line_items/1/kind", "FIXED", FEE),
-            ("line_items/1/price/model", "FLAT", FEE),
-        ]);
-        // Marks the line item of the fee as present.
-        short.defaults.push(("line_items/1/".to_owned(), String::new()));
-        short.more.extend(below_item(USAGE_MORE));
-    }
-    if form.fields.iter().any(|(name, ..)| *name == "price/tiers") {
-        // A form begins with two tiers.
-        short.defaults.extend([0, 1].map(|tier| (format!("line_items/0/price/tiers/{tier}/"), String::new())));
-    }
-    short.more.extend(PRICING_MORE.iter().map(|row| ShortField::of("", row)));
-    (short.title, short.tells, short.example) = (form.title, form.tells, form.example);
-    (short.query, short.has_advanced) = (crate::query(&[("model", form.model)]), true);
-    Some(short)
-}
-
-/// Returns the form for the prices of an existing pricing: of each line item, the fields of its model.
-pub(super) fn edited_prices(pricing: JsonView<'_, PricingJson>) -> ShortForm {
-    let mut short = ShortForm { has_advanced: true, ..ShortForm::of(&PRICING_FIELDS[..1], &[], &[]) };
-    let mut visible = 1;
-    for (place, item) in pricing.line_items().items().enumerate() {
-        let below = format!("line_items/{place}/");
-        let (model, tiers) = (item.price().model(), item.price().tiers().items().count());
-        let Some(form) = PRICE_FORMS.iter().find(|form| model.is(form.model)) else { continue };
-        let of_item = |row: &FieldRow| {
-            let field = ShortField::of(&below, row);
-            ShortField { label: format!("{}: {}", item.name().to_text(), field.label), ..field }
-        };
-        for row in form.fields {
-            short.push(of_item(row), (3 * tiers).max(1), &mut visible);
-        }
-        if item.kind().is("USAGE") {
-            short.more.extend(USAGE_MORE.iter().map(of_item));
-        }
-    }
-    short.more.push(ShortField::of("", &("minimum_fee", "Minimum fee per period", "", false)));
-    short
+    let short = ShortForm { has_advanced: *has_advanced, ..ShortForm::of(fields, more, &[]) };
+    let defaults = if short.has_line_items() { pricing_form::defaults() } else { FormData::new() };
+    Some(ShortForm { defaults, ..short })
 }
 
 #[cfg(test)]
 mod tests {
-    use billing_api::operations::{CreatePricing, EditPricing};
-    use serde_json::{Value, json};
-
-    use super::super::form_fields::{InitialValues, ListEdits, body, items};
+    use super::super::form_fields::{InitialValues, items};
     use super::super::openapi_index::shapes;
     use super::*;
-
-    fn submitted(pairs: &[(&str, &str)]) -> FormData {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-    }
 
     fn names(items: &[Item]) -> Vec<&str> {
         items.iter().map(Item::name).collect()
@@ -449,72 +317,9 @@ mod tests {
             assert!(arranged.fields.len() - arranged.fields.iter().filter(of_choice).count() <= MAX_VISIBLE, "{operation:?}");
             let is_of = |(field, ..): &FieldRow, name: &str| field.split('/').next() == Some(name);
             let listed = |name: &str| form.fields.iter().chain(form.more).any(|row| is_of(row, name));
-            assert_eq!(shapes(operation).iter().all(|shape| listed(&shape.name)), !form.has_advanced, "{operation:?}");
+            // Of the line items of a pricing, the form has the usual fields.
+            let is_complete = shapes(operation).iter().all(|shape| listed(&shape.name)) && !short.has_line_items();
+            assert_eq!(is_complete, !form.has_advanced, "{operation:?}");
         }
-    }
-
-    #[test]
-    fn each_price_model_has_a_form_with_its_fields_only() {
-        for form in PRICE_FORMS {
-            let short = new_pricing(form.model).expect(form.model);
-            let defaults = short.defaults();
-            let arranged = short.arranged(items(shapes(&CreatePricing::SPEC), "", InitialValues::Said(&defaults), &[]));
-            assert_eq!(arranged.fields.len(), short.fields.len(), "{}: {:?}", form.model, names(&arranged.fields));
-            assert_eq!(arranged.hidden, FormData::new(), "{}", form.model);
-            assert!(arranged.fields.len() <= MAX_VISIBLE && !form.example.is_empty(), "{}", form.model);
-            let has_size = names(&arranged.fields).iter().any(|name| name.ends_with("package_size"));
-            assert_eq!(has_size, form.model == "PACKAGE");
-        }
-        assert!(new_pricing("ANOTHER").is_none());
-    }
-
-    #[test]
-    fn a_form_of_a_model_makes_a_whole_pricing() {
-        let short = new_pricing("GRADUATED").expect("a form");
-        let pairs = submitted(&[
-            ("name", "Plan"),
-            ("currency", "EUR"),
-            ("line_items/0/usage_product_ref", "calls"),
-            ("line_items/0/name", "Calls"),
-            ("line_items/0/price/tiers/0/", ""),
-            ("line_items/0/price/tiers/0/up_to", "1000"),
-            ("line_items/0/price/tiers/0/unit_price", "0.05"),
-            ("line_items/0/price/tiers/1/unit_price", "0.04"),
-            ("line_items/0/price/tiers/2/", ""),
-            (FEE, ""),
-        ]);
-        let price = json!({"model": "GRADUATED", "tiers": [{"up_to": "1000", "unit_price": "0.05"}, {"unit_price": "0.04"}]});
-        let usage = json!({"line_item_id": "usage", "name": "Calls", "kind": "USAGE", "usage_product_ref": "calls",
-            "price": price});
-        let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&pairs, false), None, ListEdits::Replaced);
-        assert_eq!(Value::Object(made), json!({"name": "Plan", "currency": "EUR", "line_items": [usage]}));
-        let with_fee: FormData = pairs.into_iter().filter(|(name, _)| name != FEE).chain(submitted(&[(FEE, "49")])).collect();
-        let made = body(shapes(&CreatePricing::SPEC), "", &short.completed(&with_fee, false), None, ListEdits::Replaced);
-        let fee = json!({"line_item_id": "fee", "name": "Fee", "kind": "FIXED", "price": {"model": "FLAT", "amount": "49"}});
-        assert_eq!(made["line_items"], json!([usage, fee]));
-    }
-
-    #[test]
-    fn an_edit_of_prices_shows_the_fields_of_each_model_and_keeps_all_others() {
-        let item = |id: &str, price: Value| json!({"line_item_id": id, "name": id, "kind": "USAGE", "usage_product_ref": "calls", "price": price});
-        let pricing = json!({"name": "Plan", "currency": "EUR", "minimum_fee": null, "line_items": [
-            item("a", json!({"model": "PER_UNIT", "unit_price": 0.05})),
-            item("b", json!({"model": "PACKAGE", "package_size": 1000, "package_price": 40})),
-        ]});
-        let all = || items(shapes(&EditPricing::SPEC), "", InitialValues::Present(&pricing), &[]);
-        let arranged = edited_prices(JsonView::of(&pricing)).arranged(all());
-        let prices = ["line_items/0/price/unit_price", "line_items/1/price/package_size", "line_items/1/price/package_price"];
-        assert_eq!(names(&arranged.fields), [&["name"][..], &prices].concat());
-        assert!(matches!(&arranged.fields[1], Item::Field(field) if field.label == "a: Unit price"));
-        let mut values = arranged.hidden;
-        add_values(&arranged.fields, &mut values);
-        add_values(&arranged.more, &mut values);
-        let sent: Vec<_> = shapes(&EditPricing::SPEC).iter().filter(|shape| shape.name != "currency").cloned().collect();
-        assert!(values.iter().all(|(name, _)| name != "currency"), "{values:?}");
-        let unchanged = body(&sent, "", &values, Some(&pricing), ListEdits::Replaced);
-        assert_eq!(Value::Object(unchanged), json!({}), "{values:?}");
-        let many: Vec<Value> = (0..20).map(|n| item(&format!("i{n}"), json!({"model": "PER_UNIT", "unit_price": n}))).collect();
-        let many = json!({"name": "Plan", "line_items": many});
-        assert_eq!(edited_prices(JsonView::of(&many)).fields.len(), MAX_VISIBLE);
     }
 }

@@ -1,5 +1,7 @@
 //! The pages: for each its method, its path below the root, the permission that it needs, and the function that answers.
 
+use std::future::ready;
+
 use billing_api::console::{FormData, Later, PageAnswer};
 use billing_api::operation::OperationSpec;
 use billing_api::operations;
@@ -12,7 +14,7 @@ use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
     bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, onboarding, pick,
-    reads, runs, team, webhooks,
+    reads, references, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -64,6 +66,7 @@ pages! {
     GET "sums/{}" needs SummarizeUsage |user, _, [what]| lazy_frames::frame(user, what);
     GET "csv/{}" needs (own) |user, _, [part]| csv::table(user, part);
     GET "pick/{}" needs (own) |user, _, [part]| pick::objects(user, part);
+    GET "reference" needs (own) |user, submitted, []| ready(Ok::<_, Problem>(references::proposal(submitted)));
     POST "bulk/{}" needs (own) |user, submitted, [part]| bulk::act(user, part, submitted);
     GET "usage" needs SummarizeUsage |user, submitted, []| explorer::page(user, submitted);
     GET "keys" needs ListKeys |user, _, []| team::page(user, "keys");

@@ -1,0 +1,142 @@
+//! The short forms of the catalog without scripts: a pricing with its line items, and references that are made from names.
+
+use acceptance::console::{Form, forms, is_page, page, submit};
+use acceptance::{Answer, Client, Database, Server, catalog};
+use serde_json::{Value, json};
+
+const NEW_PRICING: &str = "/console/new/pricings";
+
+fn form_of(page: &str, action: &str) -> Form {
+    forms(page).into_iter().find(|form| form.action == action).unwrap_or_else(|| panic!("no form {action}: {page}"))
+}
+
+/// Returns the form with other values.
+fn filled(form: &Form, values: &[(&str, &str)]) -> Form {
+    let is_other = |(name, _): &&(String, String)| values.iter().all(|(other, _)| other != name);
+    let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Form { fields: form.fields.iter().filter(is_other).cloned().chain(values).collect(), ..form.clone() }
+}
+
+fn location(answer: &Answer) -> &str {
+    assert_eq!(answer.status, 303, "{}", answer.text);
+    answer.header("Location").split('?').next().unwrap_or_default()
+}
+
+/// The fields of a pricing with a fee, seats, a price per unit and graduated tiers.
+const TEAM: [(&str, &str); 9] = [
+    ("name", "Team plan"),
+    ("currency", "EUR"),
+    ("line_items/0/price/amount", "49"),
+    ("line_items/1/price/amount", "20"),
+    ("line_items/2/usage_product_ref", "api-calls"),
+    ("line_items/2/price/unit_price", "0.05"),
+    ("line_items/3/price/model", "GRADUATED"),
+    ("line_items/3/usage_product_ref", "api-calls"),
+    ("line_items/3/name", "Late calls"),
+];
+
+#[test]
+fn one_form_makes_a_pricing_with_a_fee_seats_and_two_meters() {
+    for database in [Database::sqlite(), Database::postgres()] {
+        let server = Server::start(&database);
+        let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+        catalog::make(&software);
+        let begun = form_of(&page(&admin, NEW_PRICING), NEW_PRICING);
+        let grown = begun.send(&admin, &[("resize", "+line_items:meter")]);
+        let form = filled(&form_of(&grown.text, NEW_PRICING), &TEAM);
+        let tiers = |last: &'static str| {
+            [
+                ("line_items/3/price/tiers/0/up_to", "1000"),
+                ("line_items/3/price/tiers/0/unit_price", "0.10"),
+                ("line_items/3/price/tiers/1/unit_price", last),
+            ]
+        };
+        let wrong = filled(&form, &tiers("cheap")).send(&admin, &[("confirmed", "yes")]);
+        assert!(wrong.status == 422 && is_page(&wrong), "{}", wrong.text);
+        assert!(wrong.text.contains("value=\"cheap\"") && wrong.text.contains("aria-invalid"), "{}", wrong.text);
+        let form = filled(&form, &tiers("0.04"));
+        for live in [&[][..], &[("live", "yes"), ("confirmed", "yes")]] {
+            let seen = form.send(&admin, live);
+            assert!(seen.status == 200 && seen.text.contains("<polyline"), "{}", seen.text);
+            assert_eq!(software.get("/api/pricings/team-plan").status, 404, "a preview stores nothing");
+        }
+        for _ in 0..2 {
+            let made = form.send(&admin, &[("confirmed", "yes")]);
+            assert_eq!(location(&made), "/console/pricings/team-plan", "a form that is sent twice makes one pricing");
+        }
+        let pricing = software.get("/api/pricings/team-plan").ok();
+        let items = pricing["line_items"].as_array().expect("line items");
+        let of = |item: &Value| {
+            [&item["line_item_id"], &item["name"], &item["price"]["model"]].map(|text| text.as_str().map(str::to_owned))
+        };
+        let expected = [
+            ["fee", "Fee", "FLAT"],
+            ["seats", "Seats", "FLAT"],
+            ["api-calls", "API calls", "PER_UNIT"],
+            ["late-calls", "Late calls", "GRADUATED"],
+        ];
+        let made: Vec<_> = items.iter().map(of).collect();
+        assert_eq!(made, expected.map(|item| item.map(|text| Some(text.to_owned()))));
+    }
+}
+
+#[test]
+fn a_pricing_gets_more_line_items_by_the_same_form_and_keeps_the_rest() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    let before = software.get("/api/pricings/api-plan").ok();
+    let place = "/console/edit/pricings/api-plan";
+    let form = form_of(&page(&admin, place), place);
+    let unchanged = form.send(&admin, &[("confirmed", "yes")]);
+    assert_eq!(location(&unchanged), "/console/pricings/api-plan");
+    assert_eq!(software.get("/api/pricings/api-plan").ok()["line_items"], before["line_items"]);
+    let form = form_of(&page(&admin, place), place);
+    let grown = form.send(&admin, &[("resize", "+line_items:seats")]);
+    let count = before["line_items"].as_array().map_or(0, Vec::len);
+    let amount = format!("line_items/{count}/price/amount");
+    let form = filled(&form_of(&grown.text, place), &[(&amount, "20")]);
+    assert!(form.send(&admin, &[]).text.contains("<dt>Seats</dt>"), "the preview has the new line item");
+    assert_eq!(location(&form.send(&admin, &[("confirmed", "yes")])), "/console/pricings/api-plan");
+    let after = software.get("/api/pricings/api-plan").ok();
+    let items = after["line_items"].as_array().expect("line items");
+    assert_eq!(items[..count], *before["line_items"].as_array().expect("line items"));
+    assert_eq!((&items[count]["line_item_id"], &items[count]["name"]), (&json!("seats"), &json!("Seats")));
+}
+
+#[test]
+fn a_reference_is_made_from_the_name_and_gets_a_number_if_it_is_in_use() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    for (part, form, reference) in [
+        ("customers", "name=M%C3%BCller+%26+Co", "muller-co"),
+        ("usage-products", "name=API+calls&unit=call", "api-calls"),
+        ("entities", "legal_name=Harbor+GmbH&number_prefix=HB&address%2Fcity=Kiel&timezone=UTC&name=Harbor", "harbor"),
+        ("bank-accounts", "iban=DE89370400440532013000&account_name=Harbor&bank_name=First+Bank", "first-bank"),
+    ] {
+        let new = format!("/console/new/{part}");
+        let proposed = admin
+            .get(&format!(
+                "/console/reference?{}",
+                form.split('&').find(|pair| pair.starts_with("name=")).unwrap_or("name=First+Bank")
+            ))
+            .ok();
+        assert_eq!(proposed, json!(reference), "what the form shows is what is stored");
+        for (key, expected) in [
+            ("k1", reference.to_owned()),
+            ("k1", reference.to_owned()),
+            ("k2", format!("{reference}-2")),
+            ("k2", format!("{reference}-2")),
+        ] {
+            let form = form.replace("=HB", if key == "k1" { "=HB" } else { "=HC" });
+            let made = submit(&admin, &new, &format!("{form}&form_key={part}-{key}"));
+            assert_eq!(location(&made), format!("/console/{part}/{expected}"), "{}", made.text);
+        }
+    }
+    let taken = submit(&admin, "/console/new/customers", "name=Another&customer_ref=muller-co&form_key=k3");
+    assert!(taken.status == 409 && taken.text.contains("is already in use"), "{}", taken.text);
+    assert_eq!(software.get("/api/customers/muller-co-2").status, 200);
+    assert_eq!(software.get("/api/customers/another").status, 404, "a reference that somebody chose is not replaced");
+}
