@@ -1,6 +1,6 @@
 //! The short forms of the catalog without scripts: a pricing with its line items, and references that are made from names.
 
-use acceptance::console::{Form, forms, is_page, page, submit};
+use acceptance::console::{Form, forms, hidden, is_page, page, send_parts, submit};
 use acceptance::{Answer, Client, Database, Server, catalog};
 use serde_json::{Value, json};
 
@@ -139,4 +139,31 @@ fn a_reference_is_made_from_the_name_and_gets_a_number_if_it_is_in_use() {
     assert!(taken.status == 409 && taken.text.contains("is already in use"), "{}", taken.text);
     assert_eq!(software.get("/api/customers/muller-co-2").status, 200);
     assert_eq!(software.get("/api/customers/another").status, 404, "a reference that somebody chose is not replaced");
+}
+
+#[test]
+fn a_logo_is_uploaded_as_a_file_shown_on_paper_and_removed() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    software.post("/api/entities/", &json!({"entity_ref": "harbor", "name": "Harbor", "number_prefix": "HB"})).ok();
+    let logo = || software.get("/api/entities/harbor").ok()["logo"].clone();
+    let place = "/console/entities/harbor/logo";
+    assert!(page(&admin, "/console/entities/harbor").contains(place));
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 60 16"><rect width="60" height="16"/></svg>"#;
+    let look = |file: &str| send_parts(&admin, place, &[("file", Some("logo.svg"), file), ("do", None, "look")]);
+    let wrong = look(&svg.replace("<rect", "<script/><rect"));
+    assert!(wrong.text.contains("must not have") && !wrong.text.contains("data:image"), "{}", wrong.text);
+    assert!(look("").text.contains("must be the content of a PNG or SVG file"));
+    let seen = look(svg);
+    assert!(seen.text.contains("src=\"data:image/svg+xml;base64,"), "{}", seen.text);
+    assert_eq!(logo(), json!(null), "a preview stores nothing");
+    let content = hidden(&seen.text, "content");
+    let saved = send_parts(&admin, place, &[("content", None, content), ("do", None, "save")]);
+    assert_eq!(location(&saved), "/console/entities/harbor");
+    assert!(logo().as_str().is_some_and(|logo| logo.starts_with("svg:")), "{}", logo());
+    assert_eq!(location(&send_parts(&admin, place, &[("do", None, "remove")])), "/console/entities/harbor");
+    assert_eq!(logo(), json!(null));
+    let foreign = admin.with_header("Sec-Fetch-Site", "cross-site");
+    assert_eq!(send_parts(&foreign, place, &[("do", None, "remove")]).status, 403);
 }

@@ -63,6 +63,7 @@ const MORE: [(&str, &[&str]); 4] = [
             "edit/pricings",
             "edit/usage-products",
             "edit/webhooks",
+            "entities/logo",
             "import",
             "imports/undo",
             "new/bank-accounts",
@@ -105,6 +106,7 @@ fn action(address: &str) -> Option<String> {
     match parts.as_slice() {
         [kind @ ("new" | "edit" | "do"), what, ..] => Some(format!("{kind}/{what}")),
         ["imports", _, "undo"] => Some("imports/undo".to_owned()),
+        ["entities", _, "logo"] => Some("entities/logo".to_owned()),
         ["contracts", _, task] => Some(format!("contracts/{task}")),
         _ => None,
     }

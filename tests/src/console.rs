@@ -52,7 +52,8 @@ pub fn upload(client: &Client, parts: &[Part<'_>]) -> Answer {
     send_parts(client, "/console/import", parts)
 }
 
-fn send_parts(client: &Client, path: &str, parts: &[Part<'_>]) -> Answer {
+/// Sends a form with files to a path.
+pub fn send_parts(client: &Client, path: &str, parts: &[Part<'_>]) -> Answer {
     let part = |(name, file, value): &Part<'_>| {
         let file = file.map(|file| format!("; filename=\"{file}\"\r\nContent-Type: text/csv")).unwrap_or_default();
         format!("--b-1\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n{value}\r\n")

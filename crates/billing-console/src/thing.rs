@@ -95,13 +95,23 @@ impl TextKind {
     }
 }
 
+/// A link to a form on the page of an object.
+#[derive(Clone, Debug)]
+pub struct ThingAction {
+    /// Label.
+    pub label: &'static str,
+    /// Address of the form.
+    pub address: String,
+    /// Whether the form deletes the object.
+    pub is_grave: bool,
+}
+
 /// Renders a page with all fields of a response.
-pub fn thing(title: &str, answer: JsonView<'_>, edit: Option<&str>, delete: Option<&str>) -> Markup {
+pub fn thing(title: &str, answer: JsonView<'_>, actions: &[ThingAction]) -> Markup {
     html! {
         h1 { (title) }
-        @if edit.is_some() || delete.is_some() { div.actions {
-            @if let Some(edit) = edit { a.button href=(edit) { "Edit" } }
-            @if let Some(delete) = delete { a.button.grave href=(delete) { "Delete" } }
+        @if !actions.is_empty() { div.actions {
+            @for action in actions { a.button.grave[action.is_grave] href=(action.address) { (action.label) } }
         } }
         (fields(answer))
     }

@@ -22,6 +22,7 @@ mod lazy_frames;
 mod list_page;
 mod lists;
 mod log_in;
+mod logo;
 mod onboarding;
 mod openapi_index;
 mod page_builder;
@@ -117,6 +118,9 @@ async fn act(request: &Rc<PageRequest>, gateway: &Rc<dyn Gateway>) -> PageAnswer
     };
     if request.path == IMPORT_PATH {
         return imports::act(&user, &**gateway).await;
+    }
+    if let ["entities", reference, logo::LOGO] = place.as_slice() {
+        return logo::act(&user, &**gateway, reference).await;
     }
     let done = match gateway.form(false).await {
         Ok(submitted) => table::answer(&user, &request.method, &submitted).await,

@@ -1,6 +1,6 @@
 //! Loads the data of each page.
 
-use crate::{DocumentAnswers, JsonAnswer, Notice, PricingAnswers, href, listings};
+use crate::{DocumentAnswers, JsonAnswer, Notice, PricingAnswers, ThingAction, href, listings};
 use billing_api::console::{FormData, PageAnswer};
 use billing_api::dto::formats::FormatJson;
 use billing_application::UseCase;
@@ -11,6 +11,7 @@ use super::form_data::{field, query};
 use super::forms;
 use super::list_page;
 use super::lists::{crumbs, few, listing_of};
+use super::logo::LOGO;
 use super::page_builder::PageBuilder;
 use super::resources;
 use super::session_user::SessionUser;
@@ -99,10 +100,15 @@ pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Re
     // The built-in format has no `changed_at` and cannot be edited.
     let is_format = part == listings::FORMATS.part && answer.view().read_as::<FormatJson>().changed_at().is_there();
     let may_edit = forms::may(user, "edit", part) || (is_format && user.may(UseCase::EditFormat));
-    let edit = may_edit.then(|| href(&["edit", part, reference]));
+    let action = |label, address| ThingAction { label, address, is_grave: false };
+    let edit = may_edit.then(|| action("Edit", href(&["edit", part, reference])));
+    let has_logo = part == listings::ENTITIES.part && may_edit;
+    let logo = has_logo.then(|| action("Logo", href(&[part, reference, LOGO])));
     let may_delete = part == listings::CHARGES.part && forms::may(user, "do", "delete-charge");
-    let delete = may_delete.then(|| href(&["do", "delete-charge", reference]));
-    let body = crate::thing(&title, answer.view(), edit.as_deref(), delete.as_deref());
+    let delete =
+        may_delete.then(|| ThingAction { is_grave: true, ..action("Delete", href(&["do", "delete-charge", reference])) });
+    let actions: Vec<ThingAction> = edit.into_iter().chain(logo).chain(delete).collect();
+    let body = crate::thing(&title, answer.view(), &actions);
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })
 }
 

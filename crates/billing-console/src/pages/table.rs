@@ -13,8 +13,8 @@ use super::page_builder::PageBuilder;
 use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
-    bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, onboarding, pick,
-    reads, references, runs, team, webhooks,
+    bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, logo, onboarding,
+    pick, reads, references, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -93,6 +93,7 @@ pages! {
     POST "contracts/{}/add" needs EditContract |user, submitted, [reference]| contract_wizard::act(user, Some(reference), submitted);
     GET "contracts/{}/{}" needs (own) |user, _, [reference, task]| contract_tasks::page(user, reference, task);
     POST "contracts/{}/{}" needs (own) |user, submitted, [reference, task]| contract_tasks::act(user, reference, task, submitted);
+    GET "entities/{}/logo" needs EditEntity |user, _, [reference]| logo::page(user, reference);
     GET "documents/{}" needs GetDocument |user, _, [reference]| reads::document(user, reference);
     GET "documents/{}/pdf" needs GetDocumentPdf |user, _, [reference]| reads::pdf(user, reference);
     GET "documents/{}/xml" needs GetDocumentXml |user, _, [reference]| reads::xml(user, reference);
