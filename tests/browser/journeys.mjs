@@ -924,7 +924,7 @@ async function everyPage(browser) {
             pages.statement = `${pages.customer}/statement`;
             pages.editCustomer = pages.customer.replace('/console/', '/console/edit/');
             const customer = pages.customer.split('/').pop();
-            for (const step of ['plan', 'term', 'quantities']) {
+            for (const step of ['pricings', 'term', 'quantities']) {
                 pages[`newContract-${step}`] = `/console/new/contracts?customer_ref=${customer}&pricing=api-plan&step=${step}`;
             }
             for (const model of ['FLAT', 'GRADUATED', 'PACKAGE', 'PERCENTAGE']) {

@@ -138,7 +138,7 @@ fn what_a_list_shows_is_a_table_for_other_programs_of_all_its_pages() {
         assert_eq!(table(by_name)[1..], ["Customer 2", "Customer 1", "Customer 0", "\"'=Acme \"\"Ltd\"\"\""]);
         assert_eq!(table("documents?columns=document_number&columns=total&order=created&state=DRAFT").len(), 2);
         assert!(table("documents?columns=document_number&columns=total")[1].starts_with("UB-INV-1,109.00,EUR"));
-        assert_eq!(table("customers?name=nobody"), ["Name,State,Balance,E-mail"]);
+        assert_eq!(table("customers?name=nobody"), ["Name,State,Amount due,E-mail"]);
         assert_eq!(admin.get("/console/csv/nothing").status, 404);
         assert_eq!(admin.get("/console/csv/documents?state=DARFT").status, 422);
         assert!(table("audit?columns=action").len() > 5);

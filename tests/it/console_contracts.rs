@@ -171,8 +171,9 @@ fn the_wizard_creates_the_contract_that_it_previews() {
             found.as_array().expect("contracts").clone()
         };
         let first = page(&admin, "/console/new/contracts");
-        let plan = links(&first).into_iter().find(|link| link.contains("customer_ref=globex")).expect("a link to the customer");
-        let shown = page(&admin, &plan);
+        let pricings =
+            links(&first).into_iter().find(|link| link.contains("customer_ref=globex")).expect("a link to the customer");
+        let shown = page(&admin, &pricings);
         assert!(shown.contains("name=\"pricing\" value=\"team\"") && shown.contains("globex Ltd"), "{shown}");
         let chosen = "/console/new/contracts?customer_ref=globex&pricing=team";
         assert!(page(&admin, &format!("{chosen}&step=term")).contains("name=\"start\""));

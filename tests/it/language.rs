@@ -17,6 +17,11 @@ const FILE_NAMES: [&str; 1] = ["0053-stalled-connections-are-closed.md"];
 /// Words that are never right as a name: the type or the content has a better one.
 const IDENTIFIERS: [&str; 5] = ["supplies", "visitor", "said", "told", "reporter"];
 
+/// Words that the texts of the console do not use, the words that it uses instead, and the files that may use the word: the page of
+/// an account statement has balances.
+const OF_CONSOLE: [(&str, &str, &[&str]); 3] =
+    [("plan", "pricing", &[]), ("plans", "pricings", &[]), ("balance", "amount due or unapplied amount", &["customer.rs"])];
+
 /// Returns the code of a Rust file without comments and texts. Line breaks stay, so that lines keep their numbers.
 fn code_of(text: &str) -> String {
     let mut code = String::new();
@@ -126,6 +131,34 @@ fn code_and_pages_use_no_forbidden_names_and_phrases() {
         }
     }
     assert!(found.is_empty(), "write plain English (CONTRIBUTING.md, \"Language\"):\n{}", found.join("\n"));
+}
+
+/// Returns the words of the texts in a line of code, in lower case. A name of the API is one word.
+fn words_of_texts(line: &str) -> Vec<String> {
+    let texts = line.split('"').skip(1).step_by(2);
+    let is_of_word = |character: char| character.is_alphanumeric() || character == '_' || character == '-';
+    let words = texts.flat_map(|text| text.split(move |character| !is_of_word(character)));
+    words.map(str::to_lowercase).collect()
+}
+
+#[test]
+fn the_console_has_one_word_for_each_thing() {
+    let mut files = Vec::new();
+    collect(&root().join("crates/billing-console/src"), &mut files);
+    let mut found = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        for (number, line) in code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//")) {
+            let words = words_of_texts(line);
+            let wrong =
+                OF_CONSOLE.iter().filter(|(word, _, files)| words.iter().any(|one| one == word) && !files.contains(&name));
+            found.extend(wrong.map(|(word, better, _)| format!("{}:{}: {word}: write {better}", path.display(), number + 1)));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    assert_eq!(words_of_texts("section(\"The Plan of apply_balance\", plan)"), ["the", "plan", "of", "apply_balance"]);
 }
 
 #[test]

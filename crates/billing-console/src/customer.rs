@@ -52,7 +52,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             a.button.plain href=(statement_page(&reference)) { "Statement" }
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
-        (section("Balance", &balances(balance.view())))
+        (section("Amounts due", &amounts_due(balance.view())))
         (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
         (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
         (some_of(&PAYMENTS, PAYMENTS_OF, JsonView::of(payments), &of_customer))
@@ -123,7 +123,7 @@ fn missing_term(pointer: &str) -> String {
     }
 }
 
-fn balances(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
+fn amounts_due(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
     html! {
         @if balance.items().next().is_none() { p.muted { "No issued documents yet." } }
         div.cards {

@@ -348,6 +348,7 @@ pub(crate) fn one_of(name: &str) -> String {
 
 /// Labels of fields whose names are no words for readers.
 const LABELS: &[(&str, &str)] = &[
+    ("apply_balance", "Unapplied amounts settle new documents"),
     ("bic", "BIC"),
     ("charge_ref", "Reference"),
     ("country_code", "Country code"),

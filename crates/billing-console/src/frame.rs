@@ -184,7 +184,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
             (content)
             @if !frame.calls.is_empty() {
                 details.call {
-                    summary { "API calls" }
+                    summary { "Requests of this page" }
                     @for call in &frame.calls {
                         pre { code { (call.for_shell(&frame.service)) } }
                         p { "Reference: " a href={ "/docs/operations/" (call.operation) } { code { (call.operation) } } }

@@ -79,7 +79,8 @@ pub use units::unit_of;
 pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
 pub use webhooks::{WebhookAnswers, WebhookForm, delivered, webhook, webhook_form, webhook_secret};
 pub use wizard::{
-    PREVIEWED, WizardOption, WizardPage, WizardPreview, WizardStep, wizard_customers, wizard_plans, wizard_preview, wizard_term,
+    PREVIEWED, WizardOption, WizardPage, WizardPreview, WizardStep, wizard_customers, wizard_preview, wizard_pricings,
+    wizard_term,
 };
 
 pub mod listings;

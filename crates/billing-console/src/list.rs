@@ -30,7 +30,7 @@ pub enum CellFormat {
     /// An amount due, like [`Money`](Self::Money). A draft has none.
     Due(&'static str),
     /// Amounts due by entity and currency.
-    Balances,
+    AmountsDue,
     /// A number.
     Number,
     /// A date.
@@ -332,7 +332,7 @@ fn rows(name: &str, headings: &Markup, columns: &[Column], elements: JsonView<'_
 
 const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
-        CellFormat::Money(_) | CellFormat::Due(_) | CellFormat::Balances | CellFormat::Number => Some("amount"),
+        CellFormat::Money(_) | CellFormat::Due(_) | CellFormat::AmountsDue | CellFormat::Number => Some("amount"),
         CellFormat::Name => Some("name"),
         CellFormat::Sentence | CellFormat::Prose => Some("prose"),
         _ => None,
@@ -350,14 +350,14 @@ pub fn row(columns: &[Column], element: &serde_json::Value) -> Vec<(String, bool
     let element = JsonView::of(element);
     let submitted = |field: &str| (element.at_path(field).to_text(), element.at_path(field).json().is_number());
     let of_column = |column: &Column| match column.shown {
-        CellFormat::Balances => (balances(element.at_path(column.field)), false),
+        CellFormat::AmountsDue => (amounts_due(element.at_path(column.field)), false),
         _ => submitted(column.field),
     };
     columns.iter().map(of_column).chain(currency_of(columns).map(submitted)).collect()
 }
 
 /// Returns amounts due as in the headers of document lists: `EUR 5311.62, USD 3.00`.
-fn balances(at: JsonView<'_>) -> String {
+fn amounts_due(at: JsonView<'_>) -> String {
     let shown = |owed: JsonView<'_, CustomerDueJson>| format!("{} {}", owed.currency().to_text(), owed.due().to_text());
     at.elements().map(JsonView::read_as).map(shown).collect::<Vec<_>>().join(", ")
 }
@@ -377,7 +377,7 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
         CellFormat::Text | CellFormat::Name | CellFormat::Prose => name(at),
         CellFormat::Due(_) if element.named(field!(DocumentJson, state)).is("DRAFT") => html! {},
         CellFormat::Money(currency) | CellFormat::Due(currency) => money(at, &element.at_path(currency).to_text()),
-        CellFormat::Balances => {
+        CellFormat::AmountsDue => {
             html! { @for owed in at.elements().map(JsonView::read_as::<CustomerDueJson>) { div { (money(owed.due(), &owed.currency().to_text())) } } }
         }
         CellFormat::Number => number(at),
@@ -605,11 +605,11 @@ mod tests {
     }
 
     #[test]
-    fn a_balance_has_an_amount_for_each_currency_also_for_programs() {
+    fn an_amount_due_is_shown_in_each_currency_also_for_programs() {
         let owed = |currency: &str, due: u32| json!({"currency": currency, "due": due, "overdue": 0});
-        let customer = json!({"name": "Acme", "balances": [owed("EUR", 1200), owed("USD", 3)]});
+        let customer = json!({"name": "Acme", "amounts_due": [owed("EUR", 1200), owed("USD", 3)]});
         let columns: Vec<Column> =
-            CUSTOMERS.columns.iter().filter(|column| ["name", "balances"].contains(&column.field)).copied().collect();
+            CUSTOMERS.columns.iter().filter(|column| ["name", "amounts_due"].contains(&column.field)).copied().collect();
         let shown = table("Customers", &columns, JsonView::of(&json!([customer]))).into_string();
         assert!(shown.contains("1,200") && shown.contains("USD"), "{shown}");
         assert_eq!(row(&columns, &customer)[1], ("EUR 1200, USD 3".to_owned(), false));

@@ -32,7 +32,7 @@ use billing_domain::tax::StatedTax;
 /// Fields that the console adds to customers: the state of what they owe, and the amounts due. The API has them in a list of
 /// their own.
 pub(crate) const ADDED_STATE: &str = "state";
-pub(crate) const ADDED_BALANCES: &str = "balances";
+pub(crate) const ADDED_AMOUNTS_DUE: &str = "amounts_due";
 
 pub(crate) const fn column(label: &'static str, field: &'static str, shown: CellFormat) -> Column {
     Column { label, field, shown, leads: None, order: None, is_extra: false }
@@ -79,7 +79,7 @@ pub const CUSTOMERS: Listing = Listing {
             .leading("customers", field!(CustomerJson, customer_ref))
             .by("name"),
         column("State", ADDED_STATE, CellFormat::State),
-        column("Balance", ADDED_BALANCES, CellFormat::Balances),
+        column("Amount due", ADDED_AMOUNTS_DUE, CellFormat::AmountsDue),
         column("E-mail", field!(CustomerProfile, email), CellFormat::Name),
         column("Reference", field!(CustomerJson, customer_ref), CellFormat::Text).extra(),
         column("Tax, %", field!(StatedTax, rate), CellFormat::Number).extra(),

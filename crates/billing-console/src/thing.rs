@@ -33,7 +33,7 @@ const LABELS: &[(&str, &str)] = &[
     ("iban", "IBAN"),
     ("bic", "BIC"),
     ("url", "URL"),
-    ("apply_balance", "Balance settles new documents"),
+    ("apply_balance", "Unapplied amounts settle new documents"),
     ("grace_hours", "Grace period in hours"),
     ("billing_account_id", "Bank account"),
 ];

@@ -1,4 +1,4 @@
-//! The wizard that creates a contract or adds products to a contract: customer, plan, term, and quantities with a preview of
+//! The wizard that creates a contract or adds products to a contract: customer, pricings, term, and quantities with a preview of
 //! the first documents.
 
 use maud::{Markup, html};
@@ -125,14 +125,14 @@ pub fn wizard_customers(wizard: &WizardPage, sought: &str, options: &[(WizardOpt
 }
 
 /// Renders the choice of one or more pricings.
-pub fn wizard_plans(wizard: &WizardPage, sought: &str, options: &[WizardOption], others: &[String]) -> Markup {
+pub fn wizard_pricings(wizard: &WizardPage, sought: &str, options: &[WizardOption], others: &[String]) -> Markup {
     let body = html! {
         (refused(others, std::iter::empty()))
         form.stack method="get" action=(wizard.action) {
             (hidden(&wizard.hidden))
             div.filters {
                 (search_field(sought, "Search pricings"))
-                button.plain name="step" value="plan" { "Search" }
+                button.plain name="step" value="pricings" { "Search" }
             }
             fieldset.choices {
                 legend { "Pricings" }
@@ -213,7 +213,7 @@ mod tests {
         WizardPage {
             title: "New contract".to_owned(),
             explanation: "Choose the prices.",
-            steps: vec![step("Customer", "Acme <b>", Some("?step=customer"), false), step("Plan", "", None, true)],
+            steps: vec![step("Customer", "Acme <b>", Some("?step=customer"), false), step("Pricings", "", None, true)],
             action: "/console/new/contracts".to_owned(),
             hidden: vec![("customer_ref".to_owned(), "acme\"".to_owned())],
             back: "/console/contracts".to_owned(),
@@ -225,9 +225,9 @@ mod tests {
     fn a_step_keeps_the_choices_of_the_others_and_shows_the_current_one() {
         let option =
             WizardOption { reference: "team".to_owned(), name: "Team <i>".to_owned(), note: "EUR".to_owned(), is_selected: true };
-        let page = wizard_plans(&wizard(), "te\"am", &[option], &[]).into_string();
+        let page = wizard_pricings(&wizard(), "te\"am", &[option], &[]).into_string();
         for part in [
-            "aria-current=\"step\">Plan",
+            "aria-current=\"step\">Pricings",
             "Acme &lt;b&gt;",
             "name=\"customer_ref\" value=\"acme&quot;\"",
             "name=\"pricing\" value=\"team\" checked",

@@ -73,7 +73,7 @@ pub(super) async fn page(user: &SessionUser, reference: Option<&str>) -> Result<
     let wizard = Wizard::of(user, reference, &submitted).await?;
     match wizard.step() {
         Step::Customer => wizard.customers().await,
-        Step::Plan => wizard.plans().await,
+        Step::Pricings => wizard.pricing_choice().await,
         Step::Term => Ok(wizard.term()),
         Step::Quantities => Ok(wizard.quantities(None).await?.0),
     }
@@ -112,18 +112,18 @@ pub(super) async fn act(user: &SessionUser, reference: Option<&str>, submitted: 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Customer,
-    Plan,
+    Pricings,
     Term,
     Quantities,
 }
 
 impl Step {
-    const ALL: [Self; 4] = [Self::Customer, Self::Plan, Self::Term, Self::Quantities];
+    const ALL: [Self; 4] = [Self::Customer, Self::Pricings, Self::Term, Self::Quantities];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Customer => "customer",
-            Self::Plan => "plan",
+            Self::Pricings => "pricings",
             Self::Term => "term",
             Self::Quantities => "quantities",
         }
@@ -132,7 +132,7 @@ impl Step {
     const fn label(self) -> &'static str {
         match self {
             Self::Customer => "Customer",
-            Self::Plan => "Plan",
+            Self::Pricings => "Pricings",
             Self::Term => "Start and term",
             Self::Quantities => "Quantities and preview",
         }
@@ -141,7 +141,7 @@ impl Step {
     const fn explanation(self) -> &'static str {
         match self {
             Self::Customer => "Select the customer who pays.",
-            Self::Plan => "Select the prices. A contract can have several pricings.",
+            Self::Pricings => "Select one or more pricings.",
             Self::Term => "Set the first day, the last day and the times of invoices.",
             Self::Quantities => "Set quantities and a discount, and check the first documents.",
         }
@@ -215,8 +215,8 @@ impl<'a> Wizard<'a> {
         match field(self.submitted, STEP) {
             _ if !self.customer.view().is_there() => Step::Customer,
             Some("customer") if self.is_new() => Step::Customer,
-            _ if self.pricings.is_empty() => Step::Plan,
-            Some("plan") => Step::Plan,
+            _ if self.pricings.is_empty() => Step::Pricings,
+            Some("pricings") => Step::Pricings,
             Some("quantities") if self.days().is_ok() => Step::Quantities,
             _ => Step::Term,
         }
@@ -318,7 +318,7 @@ impl<'a> Wizard<'a> {
     fn choice(&self, step: Step) -> String {
         match step {
             Step::Customer => self.customer.view().profile().name().to_text(),
-            Step::Plan => self.pricings().map(|pricing| pricing.name().to_text()).collect::<Vec<_>>().join(", "),
+            Step::Pricings => self.pricings().map(|pricing| pricing.name().to_text()).collect::<Vec<_>>().join(", "),
             Step::Term => self.days().map(|(first, last)| format!("{first} – {last}")).unwrap_or_default(),
             Step::Quantities => String::new(),
         }
@@ -360,7 +360,7 @@ impl<'a> Wizard<'a> {
             self.found("CUSTOMER", sought).await?
         };
         let option = |(reference, name): (String, String)| {
-            let address = self.address(Step::Plan, &[("customer_ref", &reference)]);
+            let address = self.address(Step::Pricings, &[("customer_ref", &reference)]);
             (WizardOption { note: reference.clone(), reference, name, is_selected: false }, address)
         };
         let options: Vec<(WizardOption, String)> = found.into_iter().map(option).collect();
@@ -368,7 +368,7 @@ impl<'a> Wizard<'a> {
         Ok(self.built(crate::wizard_customers(&around, sought, &options)))
     }
 
-    async fn plans(&self) -> Result<PageBuilder, Problem> {
+    async fn pricing_choice(&self) -> Result<PageBuilder, Problem> {
         let sought = field(self.submitted, "q").unwrap_or_default();
         let of_pricing = |pricing: JsonView<'_, PricingJson>, is_selected: bool| WizardOption {
             reference: pricing.product_pricing_ref().to_text(),
@@ -392,8 +392,8 @@ impl<'a> Wizard<'a> {
         }
         let is_submitted = field(self.submitted, STEP) == Some(Step::Term.name());
         let others: Vec<String> = is_submitted.then(|| "Select at least one pricing.".to_owned()).into_iter().collect();
-        let around = self.around(Step::Plan, self.hidden(|name| name == PRICING));
-        Ok(self.built(crate::wizard_plans(&around, sought, &options, &others)))
+        let around = self.around(Step::Pricings, self.hidden(|name| name == PRICING));
+        Ok(self.built(crate::wizard_pricings(&around, sought, &options, &others)))
     }
 
     fn term(&self) -> PageBuilder {

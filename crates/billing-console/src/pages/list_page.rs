@@ -1,6 +1,6 @@
 //! Loads the data of a list's page.
 
-use crate::listings::{ADDED_BALANCES, ADDED_STATE};
+use crate::listings::{ADDED_AMOUNTS_DUE, ADDED_STATE};
 use crate::{JsonView, ListFilters, ListPage, Listing, View, href, listings};
 use billing_api::console::FormData;
 use billing_api::dto::customers::CustomerJson;
@@ -86,7 +86,7 @@ pub(super) async fn with_amounts_due(
     view: &View,
     mut elements: Value,
 ) -> Result<Value, Problem> {
-    let is_shown = view.columns.iter().any(|column| [ADDED_STATE, ADDED_BALANCES].contains(&column.field));
+    let is_shown = view.columns.iter().any(|column| [ADDED_STATE, ADDED_AMOUNTS_DUE].contains(&column.field));
     let Some(customers) = elements.as_array_mut().filter(|_| listing.part == listings::CUSTOMERS.part && is_shown) else {
         return Ok(elements);
     };
@@ -114,7 +114,7 @@ fn add_amounts_due(customers: &mut [Value], due: JsonView<'_, Vec<CustomerDueJso
             _ if is_overdue => "OVERDUE",
             _ => "DUE",
         };
-        customer[ADDED_BALANCES] = of_customer.iter().map(|owed| owed.json().clone()).collect();
+        customer[ADDED_AMOUNTS_DUE] = of_customer.iter().map(|owed| owed.json().clone()).collect();
         customer[ADDED_STATE] = json!(state);
     }
 }
@@ -131,6 +131,6 @@ mod tests {
         add_amounts_due(&mut customers, JsonView::of(&json!([owed("b", 0), owed("c", 0), owed("c", 2)])));
         let states: Vec<&Value> = customers.iter().map(|customer| &customer["state"]).collect();
         assert_eq!(states, ["NOTHING_DUE", "DUE", "OVERDUE"]);
-        assert_eq!(customers[2]["balances"].as_array().map(Vec::len), Some(2));
+        assert_eq!(customers[2]["amounts_due"].as_array().map(Vec::len), Some(2));
     }
 }

@@ -238,7 +238,7 @@ mod tests {
                 };
                 let key = column.leads.map_or(column.field, |(_, key)| key);
                 // The console adds the state and the amounts due to customers.
-                let is_added = listing.part == "customers" && ["state", "balances"].contains(&column.field);
+                let is_added = listing.part == "customers" && ["state", "amounts_due"].contains(&column.field);
                 for field in [column.field, currency, key].into_iter().filter(|_| !is_added) {
                     let mut schema = openapi::resolved(&document, &elements["items"]);
                     for name in field.split('.') {

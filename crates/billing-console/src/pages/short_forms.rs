@@ -211,7 +211,7 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("tax_from", "Tax applies from", "", false),
             ("buyer_reference", "Buyer reference", "", false),
             ("currency", "Currency", "For your records. Documents use the currency of their pricing.", false),
-            ("apply_balance", "Apply credits and payments automatically", "Default: yes.", false),
+            ("apply_balance", "Unapplied amounts settle new documents", "Default: yes.", false),
         ],
         has_advanced: true,
     },
