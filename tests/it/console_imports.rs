@@ -1,6 +1,6 @@
 //! Imports, billing runs and usage formats in the console, for a browser without scripts.
 
-use acceptance::console::{Part, forms, hidden, page, submit, upload};
+use acceptance::console::{Form, Part, forms, hidden, page, submit, upload};
 use acceptance::server::ADMIN_EMAIL;
 use acceptance::{Client, Database, Server, catalog, when};
 use serde_json::{Value, json};
@@ -69,6 +69,26 @@ fn a_file_is_looked_at_imported_and_undone_and_goes_with_the_forms() {
         assert_eq!(step("import").status, 303);
         assert_eq!(count(&software), "2", "the same file can be imported again");
     }
+}
+
+#[test]
+fn a_file_without_a_known_customer_column_leads_to_a_question_and_its_answer_to_the_preview() {
+    let database = Database::sqlite();
+    let (_server, admin, software) = start(&database);
+    for customer in [catalog::ACME, "acme Ltd"] {
+        let file = format!("at,who pays,product,quantity\n{0},{customer},api-calls,7\n{0},{customer},api-calls,8\n", when::now());
+        let asked = upload(&admin, &[("file", Some("a.csv"), &file), ("format_name", None, ""), ("do", None, "look")]);
+        assert!(asked.status == 200 && asked.text.contains("Which column is the customer?"), "{}", asked.text);
+        assert!(asked.text.contains(&format!(">who pays: {customer}</option>")), "{}", asked.text);
+        assert!(!asked.text.contains("Rejected lines") && asked.text.matches("<select").count() == 1, "{}", asked.text);
+        let question = forms(&asked.text).into_iter().find(|form| form.takes_file).expect("a form");
+        let answered = question.send(&admin, &[("do", "look")]);
+        assert!(answered.text.contains("Import 2 events"), "by reference and by name: {}", answered.text);
+        let left =
+            Form { fields: question.fields.iter().filter(|(name, _)| name != "customer_ref").cloned().collect(), ..question };
+        assert!(left.send(&admin, &[("customer_ref", ""), ("do", "look")]).text.contains("Rejected lines"), "no column of them");
+    }
+    assert_eq!(count(&software), "0", "questions and previews store nothing");
 }
 
 #[test]

@@ -123,6 +123,71 @@ pub struct PendingFile {
     pub columns: Vec<(String, String)>,
 }
 
+/// A fact of every event, and the fields that can state it, the first one by default.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnQuestion {
+    /// Fields of events.
+    pub fields: &'static [&'static str],
+    /// Question for the column with the fact.
+    pub question: &'static str,
+}
+
+/// The facts that a file must have.
+pub const COLUMN_QUESTIONS: [ColumnQuestion; 4] = [
+    ColumnQuestion { fields: &["customer_ref", "customer_name"], question: "Which column is the customer?" },
+    ColumnQuestion { fields: &["usage_product_ref", "usage_product_name"], question: "Which column is the usage product?" },
+    ColumnQuestion { fields: &["timestamp"], question: "Which column is the time of the usage?" },
+    ColumnQuestion { fields: &["quantity"], question: "Which column is the quantity?" },
+];
+
+/// Returns the questions about facts that no column states. A file without columns has none.
+pub fn open_questions(columns: JsonView<'_, Vec<ImportColumnJson>>) -> Vec<ColumnQuestion> {
+    let is_stated = |field: &&str| columns.items().any(|column| column.called().is(field));
+    let is_open = |question: &ColumnQuestion| !columns.is_empty() && !question.fields.iter().any(is_stated);
+    COLUMN_QUESTIONS.into_iter().filter(is_open).collect()
+}
+
+/// Renders the questions about a file's columns. Each answer has the name of the first field of its question.
+pub fn import_questions(
+    file: &PendingFile,
+    columns: JsonView<'_, Vec<ImportColumnJson>>,
+    questions: &[ColumnQuestion],
+) -> Markup {
+    let is_free = |column: &JsonView<'_, ImportColumnJson>| column.report_data().is_true();
+    html! {
+        h1 { "Import " (file.name) }
+        p { "The names of these columns are not known. Nothing is saved yet." }
+        form.stack.narrow method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
+            input type="hidden" name="name" value=(file.name);
+            input type="hidden" name="content" value=(file.content);
+            @for column in columns.items() {
+                input type="hidden" name="column" value=(column.name().to_text());
+                input type="hidden" name="called" value=(column.called().to_text());
+            }
+            @for question in questions {
+                @let field = question.fields.first().copied().unwrap_or_default();
+                div.field {
+                    label for=(format!("is-{field}")) { (question.question) }
+                    select id=(format!("is-{field}")) name=(field) {
+                        @for column in columns.items().filter(is_free) {
+                            option value=(column.name().to_text()) { (column.name().to_text()) (samples(column)) }
+                        }
+                        option value="" { "None of these columns" }
+                    }
+                }
+            }
+            div.buttons { button name="do" value="look" { "Continue" } a href=(href(&[IMPORTS.part])) { "Cancel" } }
+        }
+    }
+}
+
+/// Returns the first values of a column, such as `: acme, globex`.
+fn samples(column: JsonView<'_, ImportColumnJson>) -> String {
+    let mut values: Vec<String> = column.samples().items().map(JsonView::to_text).collect();
+    values.dedup();
+    if values.is_empty() { String::new() } else { format!(": {}", values.join(", ")) }
+}
+
 /// Renders the preview of an import.
 pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, ImportResultJson>) -> Markup {
     let recorded = at.recorded().to_text();
@@ -343,11 +408,14 @@ pub fn usual_field(column: &str) -> Option<&'static str> {
             &["time", "date", "datetime", "at", "when", "occurred_at", "created_at", "ts", "zeit", "zeitpunkt", "datum"],
         ),
         ("customer_ref", &["customer", "customer_id", "account", "account_id", "tenant", "kunde", "kundennummer"]),
+        ("customer_name", &["company", "client", "firma", "kundenname"]),
         ("usage_product_ref", &["product", "product_id", "usage_product", "meter", "metric", "sku", "produkt"]),
         ("quantity", &["amount", "count", "qty", "units", "usage", "value", "volume", "menge", "anzahl"]),
     ];
     let column = column.trim().to_lowercase().replace([' ', '-'], "_");
-    USUAL.iter().find(|(_, names)| names.contains(&column.as_str())).map(|(field, _)| *field)
+    // A name can differ from the field in case, spaces and hyphens alone.
+    let field = FIELDS.iter().map(|(field, _)| *field).find(|field| *field == column);
+    field.or_else(|| USUAL.iter().find(|(_, names)| names.contains(&column.as_str())).map(|(field, _)| *field))
 }
 
 #[cfg(test)]
@@ -395,6 +463,19 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_the_column_of_a_fact_leads_to_a_question() {
+        let column = |name: &str, called: &str| json!({"name": name, "called": called, "report_data": name == called, "samples": ["a", "a", "<b>"]});
+        let columns = json!([column("firm", "firm"), column("Menge", "quantity"), column("at", "timestamp"), column("x", "x")]);
+        let columns = JsonView::of(&columns);
+        let open = open_questions(columns);
+        assert_eq!(open.iter().map(|question| question.fields[0]).collect::<Vec<_>>(), ["customer_ref", "usage_product_ref"]);
+        let page = import_questions(&pending("a.csv", Vec::new()), columns, &open).into_string();
+        assert!(page.contains("Which column is the customer?") && page.contains(">firm: a, &lt;b&gt;</option>"), "{page}");
+        assert!(!page.contains(">Menge:") && page.contains("name=\"called\" value=\"quantity\""), "{page}");
+        assert!(open_questions(JsonView::of(&json!([]))).is_empty(), "a file of JSON has no columns");
+    }
+
+    #[test]
     fn an_undo_tells_how_many_and_nothing_left_has_no_button() {
         let undo = |import| import_undo(JsonView::of(&import), JsonView::of(&json!([]))).into_string();
         let shown = undo(json!({"import_ref": "i", "name": "a", "left": 1000}));
@@ -404,9 +485,13 @@ mod tests {
 
     #[test]
     fn usual_names_are_recognised_however_they_are_written() {
-        for (column, field) in
-            [("Event ID", Some("idempotency_key")), ("Menge", Some("quantity")), ("kunde", Some("customer_ref")), ("x", None)]
-        {
+        for (column, field) in [
+            ("Event ID", Some("idempotency_key")),
+            ("Menge", Some("quantity")),
+            ("kunde", Some("customer_ref")),
+            ("Customer Name", Some("customer_name")),
+            ("x", None),
+        ] {
             assert_eq!(usual_field(column), field, "{column}");
         }
     }

@@ -61,7 +61,10 @@ pub use form::{Field, Form, Group, Item, LIVE, List, RESIZE, Suggestions, form, 
 pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format_fields};
 pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, SandboxBar, apart, framed, page, problem};
 pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
-pub use import::{IMPORT_PATH, PendingFile, import, import_check, import_form, import_result, import_undo, usual_field};
+pub use import::{
+    COLUMN_QUESTIONS, ColumnQuestion, IMPORT_PATH, PendingFile, import, import_check, import_form, import_questions,
+    import_result, import_undo, open_questions, usual_field,
+};
 pub use input::{InputKind, NAME_FIELDS};
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};

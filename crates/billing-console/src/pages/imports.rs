@@ -1,6 +1,6 @@
 //! Import pages. The forms carry the file from page to page, so that the server stores no pending file.
 
-use crate::{Crumb, Frame, Notice, PendingFile, href, listings};
+use crate::{COLUMN_QUESTIONS, Crumb, Frame, Notice, PendingFile, href, listings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
@@ -123,11 +123,18 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
         return Ok(page_of(stop, user.page(&frame, &body)));
     }
-    let (result, stop) = match guessed(imported.0.view()).filter(|_| submitted.is_none() && format_name.is_empty()) {
-        Some(guess) => import(user, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
-        None => imported,
+    let guess = guessed(imported.0.view()).filter(|_| submitted.is_none() && format_name.is_empty());
+    let (result, stop) = match (guess, &submitted) {
+        (Some(guess), _) => import(user, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
+        (None, Some(submitted)) => by_name(user, form, (&name, &bytes, submitted), imported).await?,
+        (None, None) => imported,
     };
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+    let questions = crate::open_questions(result.view().columns());
+    if submitted.is_none() && file.format_name.is_empty() && !questions.is_empty() {
+        let body = crate::import_questions(&file, result.view().columns(), &questions);
+        return Ok(html(form_page(user, body).page(user, None)));
+    }
     let body = crate::import_check(&file, JsonView::of(&formats(user).await?), result.view());
     Ok(page_of(stop, form_page(user, body).page(user, None)))
 }
@@ -168,6 +175,37 @@ fn file(form: &Upload) -> Result<(String, Vec<u8>), Problem> {
     Ok((name, bytes))
 }
 
+/// Tries a column that answers a question as names instead of references. Returns the preview with fewer rejected lines.
+async fn by_name(
+    user: &SessionUser,
+    form: &Upload,
+    (name, bytes, submitted): (&str, &[u8], &Map<String, Value>),
+    by_reference: ImportOutcome,
+) -> Result<ImportOutcome, Problem> {
+    let (mut best, mut columns) = (by_reference, submitted.clone());
+    for (column, fields) in answers(form) {
+        let Some(by_name) = fields.get(1) else { continue };
+        let refused = |outcome: &ImportOutcome| outcome.0.view().refused().to_text().parse::<u64>().unwrap_or_default();
+        if refused(&best) == 0 {
+            break;
+        }
+        let other: Map<String, Value> = columns.clone().into_iter().chain([(column.to_owned(), (*by_name).into())]).collect();
+        let tried = import(user, name, bytes, ("", Some(&other)), true).await?;
+        if refused(&tried) < refused(&best) {
+            (best, columns) = (tried, other);
+        }
+    }
+    Ok(best)
+}
+
+/// Returns the columns that answer questions, with the fields of each question.
+fn answers(form: &Upload) -> impl Iterator<Item = (&str, &'static [&'static str])> {
+    COLUMN_QUESTIONS.iter().filter_map(|question| {
+        let column = form.text(question.fields.first()?).filter(|column| !column.is_empty())?;
+        Some((column, question.fields))
+    })
+}
+
 /// Returns the chosen column names; `None` if the form has none.
 fn columns(form: &Upload) -> Option<Map<String, Value>> {
     let submitted: Vec<(&str, &str)> = form.texts("column").zip(form.texts("called")).collect();
@@ -179,7 +217,8 @@ fn columns(form: &Upload) -> Option<Map<String, Value>> {
         "-" => Some((column.to_owned(), Value::Null)),
         called => Some((column.to_owned(), called.into())),
     };
-    Some(submitted.into_iter().filter_map(called).collect())
+    let answered = answers(form).filter_map(|(column, fields)| Some((column.to_owned(), (*fields.first()?).into())));
+    Some(submitted.into_iter().filter_map(called).chain(answered).collect())
 }
 
 /// Returns a guess for the column names if some columns are not event fields.
