@@ -37,7 +37,13 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
         for path in ["/console/team", "/console/keys"] {
             assert_eq!(person.get(path).status, if manages { 200 } else { 403 }, "{role}: {path}");
         }
-        assert!(page(&person, "/console/account").contains("Second factor"), "{role}");
+        let account = page(&person, "/console/account");
+        assert!(account.contains("Second factor") && account.contains(&format!("/console/roles/{role}\"")), "{role}");
+        let described = page(&person, &format!("/console/roles/{role}"));
+        let permitted = described.split("Operations of higher roles").next().expect("text");
+        let has = |operation: &str| permitted.contains(&format!("/docs/operations/{operation}\""));
+        let stated = ["issue_document", "create_pricing", "generate_key"].map(has);
+        assert_eq!(stated, [issues, edits, manages], "{role}: {described}");
         if !issues {
             let refused = submit(&person, &format!("/console/do/issue/{draft}"), "confirmed=yes");
             assert!(refused.status == 403 && refused.text.contains("insufficient_role"), "{}", refused.text);

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use qrcode::{EcLevel, QrCode, render::svg};
 
 use crate::parts::{href, instant, name, section, words};
+use crate::roles::role_page;
 use billing_api::dto::own_account::{OwnAccountJson, OwnSessionJson, RecoveryCodesJson};
 use billing_api::json_view::{JsonAnswer, JsonView};
 
@@ -27,7 +28,7 @@ pub fn account(answers: &AccountAnswers) -> Markup {
         h1 { "Your account" }
         dl.facts {
             div { dt { "E-mail address" } dd { (name(at.email())) } }
-            div { dt { "Role" } dd { (words(&at.role().to_text())) } }
+            div { dt { "Role" } dd { @let role = at.role().to_text(); a href=(role_page(&role)) { (words(&role)) } } }
             div { dt { "Organization" } dd { (name(at.organization())) } }
             div { dt { "Session expires" } dd { (instant(at.expires_at())) } }
         }

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use crate::parts::{href, instant, name, words};
+use crate::roles::{role_links, role_page};
 use billing_api::dto::administrators::{AdministratorJson, InvitationJson};
 use billing_api::json_view::JsonView;
 
@@ -54,6 +55,7 @@ pub fn team(administrators: JsonView<'_, Vec<AdministratorJson>>, own: &str, inv
                 div.field {
                     label for="role" { "Role" }
                     (roles("role", if invitation.role.is_empty() { "read" } else { &invitation.role }))
+                    (role_links(ROLES.map(|(role, _)| role)))
                     (reasons(invitation, "role"))
                 }
                 div { button { "Invite administrator" } }
@@ -83,7 +85,7 @@ fn row(one: JsonView<'_, AdministratorJson>, own: &str) -> Markup {
     html! {
         tr {
             td { (name(one.email())) @if is_own { " " span.muted { "(you)" } } }
-            td { (words(&one.role().to_text())) }
+            td { @let role = one.role().to_text(); a href=(role_page(&role)) { (words(&role)) } }
             td { @if one.second_factor_since().is_there() { "on" } @else { span.muted { "off" } } }
             td { (state(one)) }
             td { (instant(one.created_at())) }

@@ -33,6 +33,7 @@ mod reads;
 mod references;
 mod reply;
 mod resources;
+mod roles;
 mod runs;
 mod session_user;
 mod short_forms;

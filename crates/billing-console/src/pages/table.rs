@@ -14,7 +14,7 @@ use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
     bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, logo, onboarding,
-    pick, reads, references, runs, team, webhooks,
+    pick, reads, references, roles, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -77,6 +77,7 @@ pages! {
     POST "team" needs InviteAdministrator |user, submitted, []| team::invite(user, submitted);
     POST "team/reset/{}" needs ResetAdministrator |user, submitted, [reference]| team::reset(user, reference, submitted);
     POST "team/{}/{}" needs EditAdministrator |user, submitted, [action, reference]| team::edit(user, action, reference, submitted);
+    GET "roles/{}" needs GetSession |user, _, [role]| ready(roles::page(role));
     GET "account" needs GetSession |user, _, []| team::page(user, "account");
     POST "account/password" needs ChangePassword |user, submitted, []| team::change_password(user, submitted);
     POST "account/second-factor/{}" needs EnrollSecondFactor |user, submitted, [action]| team::second_factor(user, action, submitted);
