@@ -206,13 +206,13 @@ fn a_role_and_whether_one_may_log_in_change_with_the_next_request(database: &Dat
     let owner = Client::admin(&server);
     let member = member(database, &server, "read");
     let edit = format!("/api/administrators/edit/{}", reference_of(&owner, "read@example.com"));
-    let customer = json!({"name": "New"});
-    check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
+    let product = json!({"name": "New"});
+    check(&member.post("/api/usage/products/", &product), 403, "insufficient_role");
     let changed = owner.post(&edit, &json!({"role": "operator"})).ok();
     assert_eq!(changed["role"], "operator");
-    assert_eq!(member.post("/api/customers/", &customer).status, 200, "the open session has the new role");
+    assert_eq!(member.post("/api/usage/products/", &product).status, 200, "the open session has the new role");
     owner.post(&edit, &json!({"role": "finance", "disabled": false})).ok();
-    check(&member.post("/api/customers/", &customer), 403, "insufficient_role");
+    check(&member.post("/api/usage/products/", &product), 403, "insufficient_role");
     let disabled = owner.post(&edit, &json!({"disabled": true})).ok();
     assert!(disabled["disabled_at"].is_string(), "{disabled}");
     check(&member.get("/api/customers/filter"), 401, "unauthenticated");

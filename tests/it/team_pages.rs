@@ -30,7 +30,8 @@ fn what_a_role_may_not_do_is_not_offered_and_not_done() {
     ] {
         let person = Client::of_role(&database, &server, role, PASSWORD);
         assert_eq!(page(&person, &document).contains("Issue document"), issues, "{role}");
-        assert_eq!(page(&person, "/console/customers").contains("/console/new/customers"), edits, "{role}");
+        assert_eq!(page(&person, "/console/customers").contains("/console/new/customers"), issues, "{role}");
+        assert_eq!(page(&person, "/console/pricings").contains("/console/new/pricings"), edits, "{role}");
         let home = page(&person, "/console");
         assert_eq!(home.contains("href=\"/console/team\""), manages, "{role}");
         assert!(home.contains(&format!("{role}@example.com")), "{role}");

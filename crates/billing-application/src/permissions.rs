@@ -1,7 +1,7 @@
 //! The permissions of all use cases. [`carry_out`](crate::carry_out) checks them before a use case runs, independently of the
 //! interface.
 
-use billing_domain::access::{Permission, Principal, Scope};
+use billing_domain::access::{Permission, Principal, Role, Scope};
 use billing_domain::contract::Contract;
 use billing_domain::party::PaymentDetails;
 use billing_domain::refs::{OrganizationId, ProductNo};
@@ -33,8 +33,9 @@ use_cases! {
     Permission::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
         ResetAdministrator;
     Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
-    Permission::Scope(Scope::CatalogWrite) => CreateCustomer, EditCustomer, CreateEntity, EditEntity, CreateUsageProduct,
-        EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
+    // Finance creates and changes customers together with their contracts, but nothing else of the catalog.
+    Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance) => CreateCustomer, EditCustomer;
+    Permission::Scope(Scope::CatalogWrite) => CreateEntity, EditEntity, CreateUsageProduct, EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     // An endpoint receives what happens to all customers and documents.
     Permission::ScopeAndRead(Scope::CatalogWrite) => CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint,
         RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;

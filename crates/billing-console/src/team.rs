@@ -21,8 +21,8 @@ pub struct Invitation {
 /// Roles with their descriptions, from the fewest to the most permissions.
 const ROLES: [(&str, &str); 4] = [
     ("read", "read all data"),
-    ("finance", "also issue, void and settle documents"),
-    ("operator", "also report usage and change the catalog and contracts"),
+    ("finance", "also change customers and contracts, and issue, void and settle documents"),
+    ("operator", "also report usage and change the catalog"),
     ("owner", "also manage administrators and API keys"),
 ];
 

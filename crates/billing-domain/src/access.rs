@@ -101,6 +101,9 @@ impl Principal {
     pub fn has(&self, need: Permission) -> bool {
         match (need, self.actor, self.role) {
             (Permission::Scope(_) | Permission::ScopeAndRead(_), _, _) => self.scopes.allow_all(&need.scopes()),
+            (Permission::ScopeOrRole(scope, lowest), _, role) => {
+                self.scopes.allow(scope) || role.is_some_and(|role| role >= lowest)
+            }
             (Permission::Administrator, Actor::Admin(_), _) | (Permission::Owner, Actor::Service, _) => true,
             (Permission::Owner, Actor::Admin(_), Some(role)) => role == Role::Owner,
             (Permission::Administrator, Actor::ApiKey(_) | Actor::Service, _)
@@ -147,6 +150,8 @@ pub enum Permission {
     Scope(Scope),
     /// A scope and [`Scope::Read`], for changes that also disclose data.
     ScopeAndRead(Scope),
+    /// A scope, or an administrator with this role or a higher one. The role is lower than the lowest one with the scope.
+    ScopeOrRole(Scope, Role),
 }
 
 impl Permission {
@@ -155,6 +160,7 @@ impl Permission {
         let has = |role: &Role| match self {
             Self::Administrator => true,
             Self::Owner => *role == Role::Owner,
+            Self::ScopeOrRole(_, lowest) => *role >= lowest,
             Self::Scope(_) | Self::ScopeAndRead(_) => role.scopes().allow_all(&self.scopes()),
         };
         Role::ALL.into_iter().find(has).unwrap_or(Role::Owner)
@@ -164,7 +170,7 @@ impl Permission {
     pub fn scopes(self) -> Vec<Scope> {
         match self {
             Self::Administrator | Self::Owner => Vec::new(),
-            Self::Scope(scope) => vec![scope],
+            Self::Scope(scope) | Self::ScopeOrRole(scope, _) => vec![scope],
             Self::ScopeAndRead(scope) => vec![scope, Scope::Read],
         }
     }
@@ -175,7 +181,7 @@ impl fmt::Display for Permission {
         match self {
             Self::Administrator => f.write_str("an administrator"),
             Self::Owner => f.write_str("an owner"),
-            Self::Scope(scope) => write!(f, "the scope {}", scope.as_str()),
+            Self::Scope(scope) | Self::ScopeOrRole(scope, _) => write!(f, "the scope {}", scope.as_str()),
             Self::ScopeAndRead(scope) => write!(f, "the scopes {} and {}", scope.as_str(), Scope::Read.as_str()),
         }
     }
@@ -295,9 +301,9 @@ impl Scopes {
 pub enum Role {
     /// Reads all data except administrators and API keys.
     Read,
-    /// Also issues, voids and settles documents, and starts billing runs.
+    /// Also creates and changes customers and contracts, issues, voids and settles documents, and starts billing runs.
     Finance,
-    /// Also records usage, and creates and changes the catalog and contracts.
+    /// Also records usage, and creates and changes the catalog.
     Operator,
     /// Also manages administrators and API keys.
     Owner,
@@ -326,7 +332,7 @@ impl Role {
     pub fn scopes(self) -> Scopes {
         match self {
             Self::Read => Scopes::of(&[Scope::Read]),
-            Self::Finance => Scopes::of(&[Scope::Read, Scope::DocumentsWrite]),
+            Self::Finance => Scopes::of(&[Scope::Read, Scope::ContractsWrite, Scope::DocumentsWrite]),
             Self::Operator | Self::Owner => Scopes::all(),
         }
     }
@@ -800,19 +806,22 @@ mod tests {
         let mut needs = vec![Permission::Administrator, Permission::Owner];
         needs.extend(Scope::ALL.map(Permission::Scope));
         needs.push(Permission::ScopeAndRead(Scope::CatalogWrite));
-        // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read, and catalog:write with read.
+        needs.push(Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance));
+        // Administrator, owner, usage:write, contracts:write, catalog:write, documents:write, read, catalog:write with read, and
+        // catalog:write or the role finance.
         for (principal, expected) in [
-            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r."),
-            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite]))), "....t..."),
-            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite, Scope::Read]))), "....t.rb"),
-            (Principal::of_key(&key(Scopes::all())), "..uctdrb"),
-            (Principal::of_administrator(&administrator(Role::Read)), "a.....r."),
-            (Principal::of_administrator(&administrator(Role::Finance)), "a....dr."),
-            (Principal::of_administrator(&administrator(Role::Operator)), "a.uctdrb"),
-            (Principal::of_administrator(&administrator(Role::Owner)), "aouctdrb"),
-            (Principal::of_command_line(organization), ".ouctdrb"),
+            (Principal::of_key(&key(Scopes::of(&[Scope::Read]))), "......r.."),
+            (Principal::of_key(&key(Role::Finance.scopes())), "...c.dr.."),
+            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite]))), "....t...f"),
+            (Principal::of_key(&key(Scopes::of(&[Scope::CatalogWrite, Scope::Read]))), "....t.rbf"),
+            (Principal::of_key(&key(Scopes::all())), "..uctdrbf"),
+            (Principal::of_administrator(&administrator(Role::Read)), "a.....r.."),
+            (Principal::of_administrator(&administrator(Role::Finance)), "a..c.dr.f"),
+            (Principal::of_administrator(&administrator(Role::Operator)), "a.uctdrbf"),
+            (Principal::of_administrator(&administrator(Role::Owner)), "aouctdrbf"),
+            (Principal::of_command_line(organization), ".ouctdrbf"),
         ] {
-            let has = needs.iter().zip("aouctdrb".chars()).map(|(need, mark)| if principal.has(*need) { mark } else { '.' });
+            let has = needs.iter().zip("aouctdrbf".chars()).map(|(need, mark)| if principal.has(*need) { mark } else { '.' });
             assert_eq!(has.collect::<String>(), expected, "{} {:?}", principal.actor(), principal.role());
             assert_eq!(principal.organization(), organization);
         }
@@ -827,6 +836,8 @@ mod tests {
             (Permission::Administrator, Role::Read),
             (Permission::Scope(Scope::Read), Role::Read),
             (Permission::Scope(Scope::DocumentsWrite), Role::Finance),
+            (Permission::Scope(Scope::ContractsWrite), Role::Finance),
+            (Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance), Role::Finance),
             (Permission::Scope(Scope::CatalogWrite), Role::Operator),
             (Permission::ScopeAndRead(Scope::DocumentsWrite), Role::Finance),
             (Permission::Owner, Role::Owner),

@@ -79,7 +79,9 @@ impl World {
         match operation.need() {
             None => request,
             Some(Permission::Administrator | Permission::Owner) => request.insert_header(("cookie", self.cookie.as_str())),
-            Some(Permission::Scope(_) | Permission::ScopeAndRead(_)) => request.insert_header((BEARER, self.bearer.as_str())),
+            Some(Permission::Scope(_) | Permission::ScopeAndRead(_) | Permission::ScopeOrRole(..)) => {
+                request.insert_header((BEARER, self.bearer.as_str()))
+            }
         }
     }
 }

@@ -136,8 +136,8 @@ pub(crate) enum AdminCommand {
         /// File with the password, instead of `--password`. One line break at its end is ignored.
         #[arg(long, value_name = "FILE", env = "USAGE_BILLING_ADMIN_PASSWORD_FILE", value_parser = secret_file)]
         password_file: Option<SecretString>,
-        /// Role. Each role includes the ones before: `read` reads; `finance` issues and settles documents; `operator` reports usage and
-        /// changes catalog and contracts; `owner` manages administrators and API keys.
+        /// Role. Each role includes the ones before: `read` reads; `finance` changes customers and contracts, and issues and
+        /// settles documents; `operator` reports usage and changes the catalog; `owner` manages administrators and API keys.
         #[arg(long, default_value = "owner", value_parser = role)]
         role: Role,
         #[command(flatten)]

@@ -101,11 +101,11 @@ impl History<'_> {
                 // The tax begins on a day that affects no line of today, at a rate that the customer did not have before.
                 let from = Day::today().plus_days(self.random.between(1, 400));
                 let fields = json!({"tax": 20 + self.named % 80, "tax_from": from.to_string()});
-                Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
+                Deed::post("edit_customer", Needs::Customers, format!("/api/customers/edit/{}", self.model.customer), &fields)
             }
             _ => {
                 let fields = json!({"name": name, "billing_bank_transfer_details": {"billing_account_id": account}});
-                Deed::post("edit_customer", WRITE, format!("/api/customers/edit/{}", self.model.customer), &fields)
+                Deed::post("edit_customer", Needs::Customers, format!("/api/customers/edit/{}", self.model.customer), &fields)
             }
         };
         self.ask(deed, |_, _| true);

@@ -17,6 +17,8 @@ const ROLES: [&str; 4] = ["read", "finance", "operator", "owner"];
 pub(crate) enum Needs {
     /// A key with this scope, or a person whose role includes it.
     Scope(&'static str),
+    /// A key with the scope `catalog:write`, or a person with the role finance or a higher one.
+    Customers,
     /// A person with the role owner.
     Owner,
     /// A person with any role.
@@ -82,12 +84,13 @@ impl Senders {
             _ if *has_ended => Some("unauthenticated"),
             Whose::Key(key) => match needs {
                 Needs::Scope(scope) => (!self.keys[*key].scopes.contains(&scope)).then_some("insufficient_scope"),
+                Needs::Customers => self.barred(sender, Needs::Scope("catalog:write")),
                 Needs::Owner | Needs::Person => Some("admin_session_required"),
             },
             Whose::Person(person) => {
                 let least = match needs {
                     Needs::Scope("read") | Needs::Person => "read",
-                    Needs::Scope("documents:write") => "finance",
+                    Needs::Scope("contracts:write" | "documents:write") | Needs::Customers => "finance",
                     Needs::Scope(_) => "operator",
                     Needs::Owner => "owner",
                 };

@@ -325,9 +325,9 @@ domain_words! {
     /// Scope of an API key.
     ScopeWord is Scope;
 
-    /// Role of an administrator. Each role includes the previous ones. `read`: read data. `finance`: issue and settle
-    /// documents. `operator`: report usage, and change catalog and contracts. `owner`: manage administrators and API
-    /// keys.
+    /// Role of an administrator. Each role includes the previous ones. `read`: read data. `finance`: change customers
+    /// and contracts, and issue and settle documents. `operator`: report usage and change the catalog. `owner`: manage
+    /// administrators and API keys.
     RoleWord is Role;
 
     /// Action recorded in the audit log.

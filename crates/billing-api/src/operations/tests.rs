@@ -190,7 +190,9 @@ fn everything_below_api_takes_a_credential_and_reads_take_the_scope_to_read() {
             Some(Permission::Scope(scope)) => {
                 assert_eq!(scope == Scope::Read, !operation.changes_state(), "{}", operation.id)
             }
-            Some(Permission::ScopeAndRead(_)) => assert!(operation.changes_state(), "{}", operation.id),
+            Some(Permission::ScopeAndRead(_) | Permission::ScopeOrRole(..)) => {
+                assert!(operation.changes_state(), "{}", operation.id)
+            }
             Some(Permission::Owner) => {}
             Some(Permission::Administrator) | None => panic!("{} is open", operation.id),
         }

@@ -37,7 +37,9 @@ async fn every_operation_takes_the_credentials_its_line_in_the_table_says() {
         let expected = match operation.need() {
             None => ["let in", "let in", "let in"],
             Some(Permission::Administrator | Permission::Owner) => ["unauthenticated", "admin_session_required", "let in"],
-            Some(Permission::Scope(_) | Permission::ScopeAndRead(_)) => ["unauthenticated", "let in", "let in"],
+            Some(Permission::Scope(_) | Permission::ScopeAndRead(_) | Permission::ScopeOrRole(..)) => {
+                ["unauthenticated", "let in", "let in"]
+            }
         };
         assert_eq!([nothing.as_str(), &by_bearer, &by_cookie], expected, "{}", operation.id);
     }

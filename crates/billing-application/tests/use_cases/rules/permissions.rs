@@ -85,7 +85,6 @@ fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
             vec![
                 asked(UseCase::CreateUsageProduct),
                 asked(UseCase::CreatePricing),
-                asked(UseCase::EditCustomer),
                 asked(UseCase::EditEntity),
                 asked(UseCase::EditFormat),
             ],
@@ -100,6 +99,10 @@ fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
                 asked(UseCase::TestWebhookEndpoint),
                 asked(UseCase::ReplayWebhookDeliveries),
             ],
+        ),
+        (
+            Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance),
+            vec![asked(UseCase::CreateCustomer), asked(UseCase::EditCustomer)],
         ),
         (Permission::Scope(Scope::ContractsWrite), vec![asked(UseCase::CancelContract), asked(UseCase::ResumeContract)]),
         (
