@@ -23,6 +23,7 @@ on_sqlite!(
     a_contract_that_is_not_there_is_not_found,
     quantities_are_read_as_they_were_agreed,
     a_quantity_that_cannot_be_is_refused,
+    a_tax_of_0_without_a_category_has_a_warning,
 );
 
 on_both_databases!(a_contract_that_is_created_twice_has_a_warning, contracts_created_at_once_warn_of_each_other);
@@ -354,6 +355,53 @@ fn a_contract_that_is_created_twice_has_a_warning(database: &Database) {
     assert_eq!(scene.client.post("/api/contracts/", &both).ok()["warnings"][0]["contract_ref"], second["contract_ref"]);
     scene.go_to_instant("2026-01-15T12:11:00Z");
     assert!(scene.client.post("/api/contracts/", &both).ok().get("warnings").is_none());
+}
+
+fn a_tax_of_0_without_a_category_has_a_warning(database: &Database) {
+    let scene = begin(database);
+    let warned = |path: &str, body: &Value| -> Vec<String> {
+        let answer = scene.client.post(path, body).ok();
+        let warnings = answer["warnings"].as_array().cloned().unwrap_or_default();
+        warnings.iter().map(|warning| format!("{} {}", warning["code"], warning["pointer"])).collect()
+    };
+    let (of_customer, of_product) = (r#""no_tax_category" "/tax_category""#, r#""no_tax_category" null"#);
+    let customer = |fields: Value| with(json!({"name": "Globex"}), fields);
+    let exempt = json!({"tax": 0, "tax_category": "E", "exemption_reason": "exempt"});
+    for (fields, expected) in [
+        (json!({}), vec![]),
+        (json!({"tax": 19}), vec![]),
+        (exempt.clone(), vec![]),
+        (json!({"customer_ref": "globex", "tax": 0}), vec![of_customer]),
+    ] {
+        assert_eq!(warned("/api/customers/", &customer(fields.clone())), expected, "{fields}");
+    }
+    let edit = "/api/customers/edit/globex";
+    let read = scene.client.get("/api/customers/globex").ok();
+    assert!(read.get("warnings").is_none(), "{read}");
+    assert!(warned(edit, &read).is_empty(), "nothing changes");
+    let twenty = json!({"path": edit, "body": {"tax": 20}});
+    assert!(warned("/api/dry_run", &twenty).is_empty());
+    assert!(warned(edit, &json!({"tax": 20})).is_empty());
+    assert_eq!(warned("/api/dry_run", &json!({"path": edit, "body": {"tax": 0}})), [of_customer]);
+    assert_eq!(warned(edit, &json!({"tax": 0})), [of_customer]);
+
+    let of = |fields: Value| json!({"customer_ref": "globex", "products": [with(year("p"), fields)]});
+    let made = scene.client.post("/api/contracts/", &of(json!({"tax": 0}))).ok();
+    let detail = made["warnings"][0]["detail"].as_str().expect("a text");
+    assert!(detail.starts_with("the tax of the product with the pricing p is 0 and has no category"), "{detail}");
+    let edit = format!("/api/contracts/edit/{}", made["contract_ref"].as_str().expect("a reference"));
+    assert!(warned(&edit, &of(json!({"tax": 0, "discount": 5}))).is_empty(), "the tax is as it was");
+    assert!(warned(&edit, &of(exempt.clone())).is_empty());
+    let again = json!({"tax": 0, "tax_category": null, "exemption_reason": null});
+    assert_eq!(warned(&edit, &of(again)), [of_product]);
+    // The category of the customer or of the entity applies to a product without one.
+    scene.client.post(edit_of_entity(&scene).as_str(), &json!({"tax_category": "E", "exemption_reason": "exempt"})).ok();
+    assert!(warned("/api/customers/", &customer(json!({"tax": 0}))).is_empty());
+}
+
+fn edit_of_entity(scene: &Scene) -> String {
+    let entities = scene.client.get("/api/entities/filter").ok();
+    format!("/api/entities/edit/{}", entities[0]["entity_ref"].as_str().expect("an entity"))
 }
 
 fn contracts_created_at_once_warn_of_each_other(database: &Database) {

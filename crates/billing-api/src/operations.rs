@@ -41,7 +41,7 @@ use crate::dto::clock::{ClockAdvanceBody, ClockAdvanceJson, ClockJson};
 use crate::dto::contract_changes::{
     AmendedContractJson, AmendmentOutcome, ContractCancelBody, ContractQuantityBody, ContractResumeBody,
 };
-use crate::dto::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
+use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::dto::document_summary::DocumentSummaryJson;
@@ -760,7 +760,7 @@ macro_rules! each_operation {
                 /// Creates a contract.
                 POST "/api/contracts/" Permission(CreateContract) as CreateContract create_contract,
                     takes ContractBody,
-                    runs Write |cx, it| use_cases::create_contract(cx, &it.body.request) => CreatedContract,
+                    runs Write |cx, it| contracts::create_contract(cx, &it.body.request) => ContractView,
                     answers Json<ContractCreatedJson>: "The reference of the created contract",
                     conflicts documents,
                     refuses terms,

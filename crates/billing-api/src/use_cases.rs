@@ -20,7 +20,6 @@ use billing_domain::refs::{BillingRunRef, ContractRef, ImportRef};
 use crate::dto::billing::BillingRunResponse;
 use crate::dto::clock::ClockAdvanceBody;
 use crate::dto::contract_changes::{AmendmentOptions, AmendmentOutcome};
-use crate::dto::contract_view::CreatedContract;
 use crate::dto::contracts::ContractEditBody;
 use crate::dto::formats::FormatTestBody;
 use crate::dto::imports::ImportResponse;
@@ -60,12 +59,6 @@ pub fn advance_clock(services: &Services, principal: &Principal, body: &ClockAdv
     };
     let wanted = AdvanceRequest { to: body.to, run: body.run, may_go_on: &may_go_on, number: Some(&number) };
     sandbox::advance_clock(services, principal, wanted)
-}
-
-/// Creates a contract and returns its reference.
-pub fn create_contract(cx: &mut Cx<'_>, request: &contracts::ContractRequest) -> UseCaseResult<CreatedContract> {
-    let ContractView { contract, .. } = contracts::create_contract(cx, request)?;
-    Ok(CreatedContract { contract_ref: contract.contract_ref, warnings: cx.warnings().to_vec() })
 }
 
 /// Edits a contract as its body says.

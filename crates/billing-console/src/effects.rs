@@ -91,11 +91,16 @@ pub(crate) fn warnings(warnings: JsonView<'_, Vec<WarningJson>>, is_accepted: bo
                 @if contract.is_there() { a href=(href(&["contracts", &contract.to_text()])) { "Show contract" } }
             }
         }
-        @if !warnings.is_empty() {
-            label.check {
-                input type="checkbox" name=(ACCEPTED) value="yes" checked[is_accepted];
-                span { "It is not a mistake: continue" }
-            }
+        @if !warnings.is_empty() { (acceptance(is_accepted)) }
+    }
+}
+
+/// Renders the check box that accepts warnings.
+pub(crate) fn acceptance(is_accepted: bool) -> Markup {
+    html! {
+        label.check {
+            input type="checkbox" name=(ACCEPTED) value="yes" checked[is_accepted];
+            span { "It is not a mistake: continue" }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::effects::CONFIRMED;
+use crate::effects::{CONFIRMED, acceptance};
 use crate::input::{Input, InputKind, own};
 use crate::parts::{isolated, words};
 
@@ -40,6 +40,8 @@ pub struct Form {
     pub suggestions: Vec<Suggestions>,
     /// Errors that belong to no field.
     pub others: Vec<String>,
+    /// Whether `others` are warnings, which a check box accepts.
+    pub is_warned: bool,
     /// Whether the form shows all `items` at once. A form with all fields of the API collapses most of them.
     pub is_short: bool,
     /// Whether the script shows a preview below the form while one types.
@@ -204,6 +206,7 @@ pub fn form(form: &Form) -> Markup {
             }
             @for (name, value) in &form.hidden { input type="hidden" name=(name) value=(value); }
             input type="hidden" name="form_key" value=(form.key);
+            @if form.is_warned { (acceptance(false)) }
             div.buttons {
                 @if let Some(confirm) = form.confirm { button name=(CONFIRMED) value="yes" { (confirm) } }
                 button.plain[form.confirm.is_some()] { (form.button) }

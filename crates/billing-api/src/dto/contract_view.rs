@@ -5,8 +5,6 @@ use billing_domain::calendar::{Date, TimeZone, Timestamp};
 use billing_domain::contract::schedule::BillingCycle;
 use billing_domain::contract::terms::ProductTerms;
 use billing_domain::contract::{ContractProduct, SegmentTerms};
-use billing_domain::refs::ContractRef;
-use billing_domain::warning::Warning;
 
 use super::contract_lines::ContractLineItemJson;
 use super::declare::answer;
@@ -18,20 +16,13 @@ use super::values::{BuyerReferenceText, CurrencyCode, DateText, ExemptionCodeTex
 use super::warnings::WarningJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef, NetTermsValue};
 
-/// A created contract with the warnings about its creation.
-#[derive(Clone, Debug)]
-pub struct CreatedContract {
-    pub contract_ref: ContractRef,
-    pub warnings: Vec<Warning>,
-}
-
 answer! {
     /// The reference of a created contract.
-    ContractCreatedJson of created: CreatedContract {
+    ContractCreatedJson of view: ContractView {
         /// Contract reference.
-        contract_ref: AssignedRef = created.contract_ref,
+        contract_ref: AssignedRef = view.contract.contract_ref,
         /// Possible mistakes in the request; omitted if there are none.
-        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&created.warnings),
+        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&view.warnings),
     }
 }
 
@@ -71,6 +62,8 @@ answer! {
         metadata: MetadataJson = &contract.metadata,
         /// Time of the last change, which created the newest version.
         updated_at: TimestampText = contract.updated_at,
+        /// Possible mistakes in the change that this responds to; omitted if there are none.
+        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&view.warnings),
     }
 }
 

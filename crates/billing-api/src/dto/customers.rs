@@ -13,6 +13,7 @@ use billing_domain::text::OneLine;
 
 use super::declare::{answer, body, edit, fields, ignore_response_fields};
 use super::values::{Email, LineText, NewCustomerRef};
+use super::warnings::ChangeWarnings;
 use super::wire::NamedRef;
 
 fields! {
@@ -91,6 +92,8 @@ answer! {
         @flat tax: StatedTax,
         /// Time of the last change.
         customer.updated_at as "updated_at": Timestamp,
+        /// Possible mistakes in the change that this responds to; omitted if there are none.
+        warnings: ChangeWarnings,
     }
 }
 

@@ -9,8 +9,9 @@ use billing_domain::patch::Changes;
 use billing_domain::ports::{CustomerFilter, CustomerSortKey, DocumentFilter};
 use billing_domain::refs::{CustomerId, CustomerRef};
 use billing_domain::tax::StatedTax;
+use billing_domain::warning::Warning;
 
-use super::taxes::{TaxPatch, in_force, today_of_customers};
+use super::taxes::{TaxPatch, default_entity, in_force, today_of_customers};
 use super::{check_entity, inserted, only, updated};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
@@ -24,13 +25,15 @@ pub struct CustomerView {
     pub customer: Customer,
     /// The default tax in force today.
     pub tax: StatedTax,
+    /// Possible mistakes in the change that the view responds to.
+    pub warnings: Vec<Warning>,
 }
 
 impl CustomerView {
     /// Returns the view of a customer as of a day.
     fn of(customer: Customer, today: impl FnOnce() -> UseCaseResult<Date>) -> UseCaseResult<Self> {
         let tax = in_force(&customer.profile.taxes, today)?;
-        Ok(Self { customer, tax })
+        Ok(Self { customer, tax, warnings: Vec::new() })
     }
 }
 
@@ -74,7 +77,7 @@ pub fn create_customer(cx: &mut Cx<'_>, reference: Option<CustomerRef>, wanted: 
     cx.tx.put_metadata(cx.organization, subject, &Metadata::default(), &made.profile.metadata)?;
     let view = CustomerView::of(made, || today_of_customers(cx))?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Customer(&view)))?;
-    Ok(view)
+    warned(cx, view)
 }
 
 /// Changes a customer.
@@ -103,11 +106,28 @@ pub fn edit_customer(cx: &mut Cx<'_>, reference: &CustomerRef, changes: &Changes
     let subject = MetadataSubject::Customer(made.id);
     cx.tx.put_metadata(cx.organization, subject, &present.profile.metadata, &made.profile.metadata)?;
     let mut today = || day.map_or_else(|| today_of_customers(cx), Ok);
+    let is_taxed_anew = made.profile.taxes != present.profile.taxes;
     let before = CustomerView::of(present, &mut today)?;
     let view = CustomerView::of(made, &mut today)?;
     let change = AuditChange::From(AuditSubject::Customer(&before), AuditSubject::Customer(&view));
     cx.audit(AuditAction::Edit, change)?;
-    Ok(view)
+    if is_taxed_anew { warned(cx, view) } else { Ok(view) }
+}
+
+/// Returns the view of a customer with a warning about its default tax.
+fn warned(cx: &mut Cx<'_>, view: CustomerView) -> UseCaseResult<CustomerView> {
+    if view.customer.profile.taxes.as_slice().is_empty() {
+        return Ok(view);
+    }
+    let entity_ref = match &view.customer.profile.entity_ref {
+        Some(entity_ref) => Some(entity_ref.clone()),
+        None => default_entity(cx)?,
+    };
+    let entities = cx.tx.entities_by_refs(cx.organization, entity_ref.as_slice())?;
+    if let Some(warning) = Warning::of_default_tax(&view.customer, entities.first(), cx.now) {
+        cx.warn(warning);
+    }
+    Ok(CustomerView { warnings: cx.warnings().to_vec(), ..view })
 }
 
 /// Returns a customer.

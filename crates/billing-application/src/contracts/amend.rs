@@ -2,6 +2,8 @@
 //!
 //! `allow_backdated` raises the limit on the number of documents that become due at once (billing rules 1.6).
 
+use std::sync::Arc;
+
 use billing_domain::audit::AuditAction;
 use billing_domain::contract::Contract;
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
@@ -14,6 +16,7 @@ use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef};
 use billing_domain::usage::UsageKey;
 use billing_domain::violation::Violations;
+use billing_domain::warning::Warning;
 
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
@@ -65,7 +68,10 @@ pub fn edit_contract(
             cx.tx.lock_usage(organization, &keys)?;
             Ok(counted)
         };
-        amend::edit(book, (edit, &catalog), backdated, now, recount, &mut ids)
+        let before = Arc::clone(&book.contract);
+        amend::edit(book, (edit, &catalog), backdated, now, recount, &mut ids)?;
+        Warning::of_product_taxes(book, Some(&before), cx.now)?.into_iter().for_each(|warning| cx.warn(warning));
+        Ok(())
     })
 }
 
@@ -139,5 +145,6 @@ fn amend(
     cx.tx.put_metadata(organization, subject, &present.contract.metadata, &book.contract.metadata)?;
     let amended = view((*book.contract).clone(), &book.entities, now)?;
     cx.audit(action, AuditChange::From(AuditSubject::Contract(&present), AuditSubject::Contract(&amended)))?;
-    Ok(ContractView { customer_name: Some(book.customer.profile.name.clone()), ..amended })
+    let customer_name = Some(book.customer.profile.name.clone());
+    Ok(ContractView { customer_name, warnings: cx.warnings().to_vec(), ..amended })
 }

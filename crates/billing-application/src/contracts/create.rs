@@ -93,6 +93,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
     if let Some(warning) = Warning::of_duplicate(&book.contract, &like) {
         cx.warn(warning);
     }
+    Warning::of_product_taxes(&book, None, now)?.into_iter().for_each(|warning| cx.warn(warning));
     cx.tx.insert_contract(organization, &book.contract, due)?;
     let subject = MetadataSubject::Contract(book.contract.customer_id, book.contract.contract_ref);
     cx.tx.put_metadata(organization, subject, &Metadata::default(), &book.contract.metadata)?;
@@ -103,7 +104,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
     }
     let made = view((*book.contract).clone(), &book.entities, now)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Contract(&made)))?;
-    Ok(made)
+    Ok(ContractView { warnings: cx.warnings().to_vec(), ..made })
 }
 
 /// The catalog references in a product of a request.

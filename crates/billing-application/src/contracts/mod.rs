@@ -17,6 +17,7 @@ use billing_domain::party::Entity;
 use billing_domain::ports::{ContractFilter, ContractSortKey, LocalDates, Tx};
 use billing_domain::refs::{ContractRef, CustomerRef, OrganizationId};
 use billing_domain::text::OneLine;
+use billing_domain::warning::Warning;
 
 use crate::book_repository::{corrupt, distinct};
 use crate::carry_out::Cx;
@@ -35,6 +36,8 @@ pub struct ContractView {
     pub today: Date,
     /// The customer's name, if the view was read for a response.
     pub customer_name: Option<OneLine>,
+    /// Possible mistakes in the change that the view responds to.
+    pub warnings: Vec<Warning>,
 }
 
 /// Returns a contract.
@@ -114,5 +117,6 @@ fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResul
             entity.ok_or_else(|| corrupt("an entity", entity_ref, "is not there"))?.profile.time_zone
         }
     };
-    Ok(ContractView { state: contract.state(zone, now), contract, today: zone.service_date(now), customer_name: None })
+    let (state, today) = (contract.state(zone, now), zone.service_date(now));
+    Ok(ContractView { contract, state, today, customer_name: None, warnings: Vec::new() })
 }

@@ -517,7 +517,7 @@ impl<'a> FormPage<'a> {
             return Err(Problem::unknown_route());
         }
         let answer = match self.changed(submitted).await {
-            Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED => {
+            Err(problem) if problem.code() == WARNINGS_NOT_ACCEPTED && self.action.has_dry_run() => {
                 let effects = self.rehearsed(submitted).await?;
                 return Ok(caption(problem, self.preview(effects, submitted)));
             }
@@ -652,6 +652,7 @@ impl<'a> FormPage<'a> {
             key: source.submitted("form_key").unwrap_or_else(|| self.user.unique()),
             suggestions: self.all_suggestions(&shown).await?,
             others: problem.map(|problem| form_fields::others(problem, &shown)).unwrap_or_default(),
+            is_warned: problem.is_some_and(|problem| problem.code() == WARNINGS_NOT_ACCEPTED),
             items: fields,
             more,
             hidden,

@@ -13,14 +13,20 @@ use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use super::super::contract_view::{ContractCreatedJson, ContractJson, CreatedContract};
+use super::super::contract_view::{ContractCreatedJson, ContractJson};
 use super::schemas::assert_fits;
 use super::{json, posted_back, presented, shown};
 
 const TODAY: &str = "2026-01-20";
 
 fn view(contract: Contract, state: ContractState) -> ContractView {
-    ContractView { contract, state, today: fixtures::date(TODAY), customer_name: Some(fixtures::line("Acme")) }
+    ContractView {
+        contract,
+        state,
+        today: fixtures::date(TODAY),
+        customer_name: Some(fixtures::line("Acme")),
+        warnings: Vec::new(),
+    }
 }
 
 fn pricing() -> Pricing {
@@ -230,8 +236,9 @@ fn a_contract_is_shown_with_what_was_agreed() {
 
 #[test]
 fn a_created_contract_has_warnings_only_where_there_are_any() {
-    let contract_ref = made(super::contract(&json(FULL)).expect("a contract")).contract.contract_ref;
-    let created = |warnings| ContractCreatedJson::from(&CreatedContract { contract_ref, warnings });
+    let view = made(super::contract(&json(FULL)).expect("a contract"));
+    let contract_ref = view.contract.contract_ref;
+    let created = |warnings| ContractCreatedJson::from(&ContractView { warnings, ..view.clone() });
     assert_snapshot!(presented(&created(Vec::new())), @r#"
     {
       "contract_ref": "019b76da-a802-7000-8000-000000000002"

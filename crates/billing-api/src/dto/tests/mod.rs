@@ -143,7 +143,7 @@ const TODAY: &str = "2026-06-15";
 
 /// Returns a customer as in responses.
 fn shown_customer(customer: &Customer) -> CustomerView {
-    CustomerView { customer: customer.clone(), tax: customer.profile.taxes.on(fixtures::date(TODAY)) }
+    CustomerView { customer: customer.clone(), tax: customer.profile.taxes.on(fixtures::date(TODAY)), warnings: Vec::new() }
 }
 
 /// Returns an entity as in responses.
