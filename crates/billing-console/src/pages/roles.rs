@@ -28,20 +28,12 @@ fn operations() -> impl Iterator<Item = (Role, RoleOperation)> {
     operations.into_iter().filter_map(|operation| {
         let AuthRequirement::Permission(use_case) = operation.needs else { return None };
         let need = use_case.need();
-        let role = Role::ALL.into_iter().find(|role| has(*role, need)).filter(|_| need != Permission::Administrator)?;
+        let role = Some(need.role()).filter(|_| need != Permission::Administrator)?;
         let summary = operation.does.first().copied().unwrap_or_default();
         // The first fact of the summary.
         let effect = summary.split([';', '.']).next().unwrap_or_default();
         Some((role, RoleOperation { id: operation.id, area: operation.tag, effect, role: role.as_str() }))
     })
-}
-
-fn has(role: Role, need: Permission) -> bool {
-    match need {
-        Permission::Administrator => true,
-        Permission::Owner => role == Role::Owner,
-        Permission::Scope(_) | Permission::ScopeAndRead(_) => role.scopes().allow_all(&need.scopes()),
-    }
 }
 
 #[cfg(test)]
@@ -54,7 +46,7 @@ mod tests {
     fn a_role_may_do_what_its_permissions_allow() {
         let lowest = |id: &str| operations().find(|(_, operation)| operation.id == id).map(|(role, _)| role);
         for use_case in [UseCase::IssueDocument, UseCase::CreateContract, UseCase::GenerateKey, UseCase::GetCustomer] {
-            let role = Role::ALL.into_iter().find(|role| has(*role, use_case.need()));
+            let role = Some(use_case.need().role());
             let operation = OPERATIONS.iter().find(|operation| operation.use_case().is_ok_and(|own| own == use_case));
             let operation = operation.expect("an operation");
             assert_eq!(lowest(operation.id), role.filter(|_| operation.changes_state()), "{}", operation.id);
