@@ -11,7 +11,7 @@ fn bill(simulation: &Simulation, day: &str) -> Bill {
 
 #[track_caller]
 fn refused(simulation: &Simulation, day: &str) -> (Vec<&'static str>, String) {
-    let refusal: Refusal = simulation.until(day).err().expect("a refusal");
+    let refusal: Refusal = simulation.until(day).expect_err("a refusal");
     (refusal.codes(), refusal.to_string())
 }
 
