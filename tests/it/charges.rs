@@ -107,7 +107,7 @@ fn a_charge_is_on_its_periods_draft_and_answers_its_number(database: &Database) 
     let draft = books::numbered(&scene.client, "UB-INV-1");
     let expected = json!({
         "charge_ref": "setup", "contract_ref": contract_ref, "contract_number": "C-1", "customer_ref": catalog::ACME,
-        "customer_name": "Acme Ltd", "product_pricing_ref": PLAN, "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
+        "customer_name": "Acme Ltd", "product_pricing_ref": PLAN, "product_no": 0, "date": "2026-01-10", "name": "Setup", "quantity": 2.5, "unit_price": 200.001, "unit": "h", "amount": made["amount"],
         "billed_amount": made["amount"],
         "currency": "EUR", "bill_with": "USAGE", "discountable": true, "goods": true, "note": "two\nlines", "reason": "they asked",
         "related_document_ref": draft["document_ref"], "related_document_numbers": "UB-INV-1", "document_state": "DRAFT",

@@ -146,7 +146,7 @@ fn a_formatted_event_is_answered_with_all_its_fields(database: &Database) {
     let result = report(&client, &event);
     let fields: Vec<&String> = result.as_object().expect("an object").keys().collect();
     assert_eq!(
-        fields[..10],
+        fields[..11],
         [
             "event_ref",
             "related_document_ref",
@@ -157,10 +157,11 @@ fn a_formatted_event_is_answered_with_all_its_fields(database: &Database) {
             "usage_product_ref",
             "usage_product_name",
             "quantity",
+            "line_item_ids",
             "additional_report_data",
         ]
     );
-    assert_eq!(fields[10..], ["document_state", "created_at", "updated_at", "revision", "format_ref", "format_version", "event"]);
+    assert_eq!(fields[11..], ["document_state", "created_at", "updated_at", "revision", "format_ref", "format_version", "event"]);
     assert_eq!(
         [&result["related_document_numbers"], &result["customer_name"], &result["usage_product_name"], &result["timestamp"]],
         [&json!("UB-INV-1"), &json!("acme Ltd"), &json!("API calls"), &event["at"]]

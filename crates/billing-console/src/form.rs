@@ -98,8 +98,7 @@ pub struct List {
     pub meaning: String,
     /// The list's elements.
     pub elements: Vec<Group>,
-    /// Kinds of elements that can be added: the word after the list's name in the value of the button, and its label. Without
-    /// kinds, a button adds an empty element.
+    /// Kinds of elements to add, each with a word for the value of the button and a label. Without kinds, an empty one is added.
     pub new_elements: Vec<(String, &'static str)>,
     /// The words of the group's choice for which the list applies; empty if it always applies.
     pub of_words: Vec<String>,
@@ -200,9 +199,7 @@ pub fn form(form: &Form) -> Markup {
             button.first aria-hidden="true" tabindex="-1" { (form.button) }
             @if form.is_short { (short(form)) } @else { (items(form, &form.items)) }
             @for suggested in form.suggestions.iter().filter(|suggested| !(form.is_short && suggested.are_few())) {
-                datalist id=(list_of(suggested.field)) {
-                    @for (value, name) in &suggested.choices { option value=(value) { (name) } }
-                }
+                datalist id=(list_of(suggested.field)) { @for (value, name) in &suggested.choices { option value=(value) { (name) } } }
             }
             @for (name, value) in &form.hidden { input type="hidden" name=(name) value=(value); }
             input type="hidden" name="form_key" value=(form.key);

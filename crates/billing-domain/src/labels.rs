@@ -2,10 +2,9 @@
 //!
 //! A label is one entry of an event's additional report data.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::usage::{MAX_REPORT_KEY_CHARS, ReportData, ReportValue};
+use crate::report_data::{MAX_REPORT_KEY_CHARS, ReportData};
 use crate::violation::Violations;
 
 /// The maximum number of label keys of a condition.
@@ -14,51 +13,6 @@ pub const MAX_WHERE_KEYS: usize = 5;
 pub const MAX_WHERE_VALUES: usize = 100;
 /// The maximum length of a value in characters.
 pub const MAX_WHERE_VALUE_CHARS: usize = 128;
-/// The maximum length of a number in plain digits. A longer number is compared as it was sent.
-const MAX_PLAIN_DIGITS: usize = 128;
-
-impl ReportData {
-    /// Returns the text of a label, by which conditions compare it. A number is written in plain digits without trailing zeros.
-    /// A label that is missing, null or empty has no text.
-    pub fn label(&self, key: &str) -> Option<Cow<'_, str>> {
-        let (_, value) = self.entries().iter().find(|(name, _)| name == key)?;
-        match value {
-            ReportValue::Null => None,
-            ReportValue::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
-            ReportValue::Number(number) => Some(plain_number(number)),
-            ReportValue::Text(text) => Some(Cow::Borrowed(text.as_str())).filter(|text| !text.is_empty()),
-        }
-    }
-}
-
-/// Returns a JSON number in plain digits without trailing zeros, or as it is if it would be too long.
-fn plain_number(number: &str) -> Cow<'_, str> {
-    let (sign, unsigned) = number.strip_prefix('-').map_or(("", number), |unsigned| ("-", unsigned));
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-    let (integer, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let Ok(exponent) = exponent.parse::<i64>() else { return Cow::Borrowed(number) };
-    let digits = format!("{integer}{fraction}");
-    // The position of the decimal point within the digits without leading zeros.
-    let significant = digits.trim_start_matches('0');
-    let leading = i64::try_from(digits.len() - significant.len()).unwrap_or(0);
-    let point = i64::try_from(integer.len()).unwrap_or(0).saturating_add(exponent).saturating_sub(leading);
-    let significant = significant.trim_end_matches('0');
-    if significant.is_empty() {
-        return Cow::Borrowed("0");
-    }
-    let (length, limit) = (i64::try_from(significant.len()).unwrap_or(i64::MAX), i64::try_from(MAX_PLAIN_DIGITS).unwrap_or(0));
-    if point.max(length).saturating_sub(point.min(0)) > limit {
-        return Cow::Borrowed(number);
-    }
-    let point = usize::try_from(point).map_err(|_| usize::try_from(point.unsigned_abs()).unwrap_or(0));
-    Cow::Owned(match point {
-        Ok(0) => format!("{sign}0.{significant}"),
-        Ok(point) if point >= significant.len() => format!("{sign}{significant}{}", "0".repeat(point - significant.len())),
-        Ok(point) => format!("{sign}{}.{}", &significant[..point], &significant[point..]),
-        Err(zeros) => format!("{sign}0.{}{significant}", "0".repeat(zeros)),
-    })
-}
-
 /// A condition on labels: for every key, the label's text is one of the values (the field `where`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Where(BTreeMap<String, BTreeSet<String>>);
@@ -127,9 +81,29 @@ impl Where {
     }
 }
 
+/// A label of an event for which no line item has a price.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnpricedLabel {
+    /// The key of the label.
+    pub key: String,
+    /// The text of the label, if it has one.
+    pub text: Option<String>,
+    /// The values that are priced.
+    pub priced: BTreeSet<String>,
+}
+
+impl UnpricedLabel {
+    /// Creates the description of a label of an event.
+    pub(crate) fn new(key: &str, labels: Option<&ReportData>, priced: BTreeSet<String>) -> Self {
+        let text = labels.and_then(|labels| labels.label(key)).map(std::borrow::Cow::into_owned);
+        Self { key: key.to_owned(), text, priced }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report_data::ReportValue;
 
     fn condition(entries: &[(&str, &[&str])]) -> Where {
         let owned =
@@ -139,46 +113,6 @@ mod tests {
 
     fn data(entries: &[(&str, ReportValue)]) -> ReportData {
         ReportData::new(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()).expect("report data")
-    }
-
-    #[test]
-    fn numbers_are_compared_in_plain_digits() {
-        let long = format!("1{}", "0".repeat(127));
-        let rows = [
-            ("0", "0"),
-            ("-0.0", "0"),
-            ("0e9", "0"),
-            ("1", "1"),
-            ("1.50", "1.5"),
-            ("1e3", "1000"),
-            ("1.25E+1", "12.5"),
-            ("-2.50e-3", "-0.0025"),
-            ("100", "100"),
-            ("0.1", "0.1"),
-            ("10e-1", "1"),
-            ("0.0001e4", "1"),
-            ("12e-2", "0.12"),
-            ("1e127", long.as_str()),
-            ("1e128", "1e128"),
-            ("1e999999", "1e999999"),
-            ("1e-999999", "1e-999999"),
-            ("1e99999999999999999999", "1e99999999999999999999"),
-            ("-1e127", &format!("-{long}")),
-        ];
-        for (sent, text) in rows {
-            assert_eq!(plain_number(sent), text, "{sent}");
-        }
-    }
-
-    #[test]
-    fn a_label_has_the_text_of_its_value() {
-        let text = |value: ReportValue| data(&[("k", value)]).label("k").map(Cow::into_owned);
-        assert_eq!(text(ReportValue::Text("gpt-5 ".to_owned())).as_deref(), Some("gpt-5 "));
-        assert_eq!(text(ReportValue::Bool(true)).as_deref(), Some("true"));
-        assert_eq!(text(ReportValue::Number("1.0".to_owned())).as_deref(), Some("1"));
-        assert_eq!(text(ReportValue::Text(String::new())), None);
-        assert_eq!(text(ReportValue::Null), None);
-        assert_eq!(data(&[]).label("k"), None);
     }
 
     #[test]

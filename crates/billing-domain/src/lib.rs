@@ -58,6 +58,7 @@ pub mod refs;
 pub mod refusal;
 pub mod refused;
 pub mod report;
+pub mod report_data;
 pub mod runs;
 pub mod search_words;
 pub mod simulate;

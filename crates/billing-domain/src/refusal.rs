@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-use crate::contract::selection::UnpricedLabel;
+use crate::labels::UnpricedLabel;
 use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;

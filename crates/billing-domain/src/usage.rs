@@ -1,7 +1,10 @@
 //! Usage events and running totals. [`rating`](crate::rating) prices them.
 
 use chrono::NaiveDate;
-use thiserror::Error;
+
+pub use crate::report_data::{
+    MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportDataError, ReportValue,
+};
 
 use crate::access::Actor;
 use crate::calendar::{Period, Timestamp};
@@ -16,89 +19,11 @@ use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, For
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-/// The maximum number of report data keys of an event.
-pub const MAX_REPORT_KEYS: usize = 100;
-/// The maximum length of a report data key in characters.
-pub const MAX_REPORT_KEY_CHARS: usize = 128;
-/// The maximum length of a report data value in bytes.
-pub const MAX_REPORT_VALUE_BYTES: usize = 2048;
 /// The maximum time in seconds that a timestamp may be ahead of the clock.
 pub const MAX_AHEAD_SECONDS: i64 = 300;
 
 /// The bound of the total of one line item, so that the totals of all line items of a pricing can be joined.
 const MAX_LINE_ITEM_SUM: Decimal = Decimal::from_parts(1_874_919_424, 2_328_306, 0, false, 0);
-
-/// A value of additional report data. Numbers keep their original text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReportValue {
-    /// JSON `null`.
-    Null,
-    /// JSON `true` or `false`.
-    Bool(bool),
-    /// A JSON number in its original text.
-    Number(String),
-    /// A string.
-    Text(String),
-}
-
-impl ReportValue {
-    /// Returns the length of the value's text in bytes.
-    pub(crate) const fn bytes(&self) -> usize {
-        match self {
-            Self::Null | Self::Bool(_) => 0,
-            Self::Number(text) | Self::Text(text) => text.len(),
-        }
-    }
-}
-
-/// Additional report data of an event: ordered keys and values that become columns of the usage report.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReportData(Vec<(String, ReportValue)>);
-
-/// An error of report data.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ReportDataError {
-    /// There are more than [`MAX_REPORT_KEYS`] keys.
-    #[error("must have at most {MAX_REPORT_KEYS} keys")]
-    TooManyKeys,
-    /// The key is empty, too long or contains control characters.
-    #[error("keys must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters")]
-    Key(String),
-    /// The value of the key is too long or contains control characters.
-    #[error("values must be at most {MAX_REPORT_VALUE_BYTES} bytes without control characters")]
-    Value(String),
-}
-
-impl ReportData {
-    /// Creates report data after checking the limits of keys and values.
-    ///
-    /// # Errors
-    /// Returns a [`ReportDataError`] for the first violation.
-    pub fn new(entries: Vec<(String, ReportValue)>) -> Result<Self, ReportDataError> {
-        if entries.len() > MAX_REPORT_KEYS {
-            return Err(ReportDataError::TooManyKeys);
-        }
-        for (key, value) in &entries {
-            let chars = key.chars().count();
-            if chars == 0 || chars > MAX_REPORT_KEY_CHARS || key.chars().any(char::is_control) {
-                return Err(ReportDataError::Key(key.clone()));
-            }
-            let text = match value {
-                ReportValue::Number(text) | ReportValue::Text(text) => text,
-                ReportValue::Null | ReportValue::Bool(_) => continue,
-            };
-            if text.len() > MAX_REPORT_VALUE_BYTES || text.chars().any(char::is_control) {
-                return Err(ReportDataError::Value(key.clone()));
-            }
-        }
-        Ok(Self(entries))
-    }
-
-    /// Returns the keys and values in their original order.
-    pub fn entries(&self) -> &[(String, ReportValue)] {
-        &self.0
-    }
-}
 
 /// Checks that an event matches the document that bills it (billing rules 4).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -563,17 +488,5 @@ mod tests {
         }
         let sum = event(1, "2").plus(event(2, "3"));
         assert_eq!(EventChanges::from_sum(sum.sum()), sum);
-    }
-
-    #[test]
-    fn report_data_keeps_its_order_and_limits() {
-        let entry = |key: &str, value: &str| (key.to_owned(), ReportValue::Text(value.to_owned()));
-        let data = ReportData::new(vec![entry("z", "1"), entry("a", "2")]).expect("two entries");
-        assert_eq!(data.entries()[0].0, "z");
-        assert!(ReportData::new(vec![entry("", "1")]).is_err());
-        assert!(ReportData::new(vec![entry(&"k".repeat(129), "1")]).is_err());
-        assert!(ReportData::new(vec![entry("k", &"v".repeat(2049))]).is_err());
-        assert!(ReportData::new(vec![entry("k", "\0")]).is_err());
-        assert_eq!(ReportData::new(vec![entry("k", "v"); 101]), Err(ReportDataError::TooManyKeys));
     }
 }

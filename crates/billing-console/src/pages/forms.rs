@@ -523,8 +523,7 @@ impl<'a> FormPage<'a> {
             }
             answer => answer?,
         };
-        let answer: JsonAnswer = answer.json()?.into();
-        let (part, field) = self.action.redirect;
+        let ((part, field), answer): (_, JsonAnswer) = (self.action.redirect, answer.json()?.into());
         let reference = answer.view().named(field).to_text();
         let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
         Ok(to(&format!("{page}?{}", self.done(submitted, answer.view().read_as()))))

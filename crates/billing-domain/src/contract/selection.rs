@@ -1,10 +1,8 @@
 //! Selection of the line item whose running total counts an event (billing rules 4).
 
-use std::collections::BTreeSet;
-
 use super::terms::{MeteredCharge, ProductTerms, SelectedLineItem};
 use crate::catalog::Selector;
-use crate::labels::Where;
+use crate::labels::{UnpricedLabel, Where};
 use crate::refs::{LineItemId, UsageProductRef};
 use crate::usage::{ReportData, UsageKey};
 
@@ -15,24 +13,6 @@ pub enum Uncounted {
     NotMetered,
     /// No line item has a price for a label of the event.
     UnpricedLabel(UnpricedLabel),
-}
-
-/// A label of an event for which no line item has a price.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnpricedLabel {
-    /// The key of the label.
-    pub key: String,
-    /// The text of the label, if it has one.
-    pub text: Option<String>,
-    /// The values that are priced.
-    pub priced: BTreeSet<String>,
-}
-
-impl UnpricedLabel {
-    fn new(key: &str, labels: Option<&ReportData>, priced: BTreeSet<String>) -> Self {
-        let text = labels.and_then(|labels| labels.label(key)).map(std::borrow::Cow::into_owned);
-        Self { key: key.to_owned(), text, priced }
-    }
 }
 
 impl ProductTerms {

@@ -226,8 +226,8 @@ pub fn labels_narrow_the_events_by_their_values_as_sent(store: &dyn Store) {
         .collect();
     insert(store, &w, &events);
     let of = |wanted: &[usize]| wanted.iter().map(|i| events[*i].event_ref).collect::<Vec<_>>();
-    type Wanted<'a> = &'a [(&'a str, &'a [&'a str])];
-    let rows: [(Wanted<'_>, Vec<EventRef>); 8] = [
+    type LabelValues<'a> = &'a [(&'a str, &'a [&'a str])];
+    let rows: [(LabelValues<'_>, Vec<EventRef>); 8] = [
         (&[("model", &["a\"b"])], of(&[0])),
         (&[("model", &["a\"b", "true", "1.50"])], of(&[0, 1, 2])),
         (&[("model", &["1.5"])], of(&[])),
