@@ -195,7 +195,7 @@ async fn contracts_of_a_customer_are_listed_as_the_interface_asks() {
     let listed = caller.get("/api/contracts/filter?customer_ref=acme&pageSize=20&pageNumber=0").await.json();
     assert_eq!(listed[0]["contract_ref"], contract_ref.as_str());
     let calls = json!({"line_item_id": "calls", "name": "Calls", "price": {"model": "PER_UNIT", "unit_price": 0.0025},
-        "included_quantity": 0});
+        "usage_product_ref": "calls", "aggregation": "SUM", "included_quantity": 0});
     assert_eq!(listed[0]["products"][0]["line_items"], json!([calls]));
     assert_eq!(caller.get("/api/contracts/filter?customer_ref=nobody&pageSize=20&pageNumber=0").await.json(), json!([]));
     let incomplete = caller.get("/api/contracts/filter?customer_ref=acme&pageSize=0").await;
