@@ -19,7 +19,8 @@ use billing_domain::simulate::{
 
 /// The number of lives of each law that are played by default.
 const LIVES: u64 = 300;
-const END: &str = "2026-06-20";
+/// After the last period with an event, so that each such period is billed, whether its draft was opened early or not.
+const END: &str = "2026-07-20";
 const MODELS: [&str; 5] = ["a", "b", "c", "d", ""];
 
 /// A small generator of pseudo-random numbers: a life is repeated by its seed.
