@@ -62,12 +62,17 @@ impl Where {
         self.0.get(key)
     }
 
-    /// Returns the first key whose label isn't one of the values, or `None` if the condition is met.
-    pub fn first_unmet(&self, labels: Option<&ReportData>) -> Option<&str> {
-        let is_met = |key: &str, values: &BTreeSet<String>| {
+    /// Returns the keys whose labels aren't one of the values.
+    pub fn unmet(&self, labels: Option<&ReportData>) -> impl Iterator<Item = &str> {
+        let is_met = move |key: &str, values: &BTreeSet<String>| {
             labels.and_then(|labels| labels.label(key)).is_some_and(|text| values.contains(&*text))
         };
-        self.entries().find(|(key, values)| !is_met(key, values)).map(|(key, _)| key)
+        self.entries().filter(move |(key, values)| !is_met(key, values)).map(|(key, _)| key)
+    }
+
+    /// Returns the first key whose label isn't one of the values, or `None` if the condition is met.
+    pub fn first_unmet(&self, labels: Option<&ReportData>) -> Option<&str> {
+        self.unmet(labels).next()
     }
 
     /// Returns whether no labels meet both conditions, because they share a key without a common value.

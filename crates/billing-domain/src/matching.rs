@@ -8,6 +8,7 @@ use crate::calendar::Timestamp;
 use crate::contract::selection::Uncounted;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
+use crate::document::usage_totals::usage_key;
 use crate::party::Entity;
 use crate::refs::{ContractRef, EntityRef, LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::MatchRefusal;
@@ -44,13 +45,7 @@ pub struct Match<'c> {
 impl Match<'_> {
     /// Returns the key of the running total that counts the event.
     pub fn usage_key(&self, usage_product_ref: &UsageProductRef) -> UsageKey {
-        UsageKey {
-            contract_ref: self.contract.contract_ref,
-            product_no: self.period.product_no,
-            period_start: self.period.start(),
-            usage_product_ref: usage_product_ref.clone(),
-            line_item_id: self.line_item_id.cloned(),
-        }
+        usage_key(self.contract.contract_ref, &self.period, usage_product_ref).of_line_item(self.line_item_id)
     }
 }
 

@@ -15,6 +15,15 @@ pub enum Uncounted {
     UnpricedLabel(UnpricedLabel),
 }
 
+impl SelectedLineItem {
+    /// Returns the key of the running total that counts only for this line item, among those of a usage product in a period. It is
+    /// `None` without `where` and `rest`: all running totals count.
+    pub fn own_total(&self, period_key: &UsageKey) -> Option<UsageKey> {
+        let is_selective = self.metered().is_some_and(|metered| metered.charge.selector.is_selective());
+        is_selective.then(|| period_key.of_line_item(Some(&self.id)))
+    }
+}
+
 impl ProductTerms {
     /// Selects the line item whose running total counts an event. Returns `None` if one running total counts all events of the
     /// usage product (billing rules 4):
@@ -29,10 +38,10 @@ impl ProductTerms {
         usage_product_ref: &UsageProductRef,
         labels: Option<&ReportData>,
     ) -> Result<Option<&LineItemId>, Uncounted> {
-        if let Some(key) =
-            self.condition.as_ref().filter(|_| self.meters(usage_product_ref)).and_then(|it| it.first_unmet(labels))
+        if let Some(condition) = self.condition.as_ref().filter(|_| self.meters(usage_product_ref))
+            && let Some(key) = condition.first_unmet(labels)
         {
-            let priced = self.condition.as_ref().and_then(|condition| condition.values_of(key)).cloned().unwrap_or_default();
+            let priced = condition.values_of(key).cloned().unwrap_or_default();
             return Err(Uncounted::UnpricedLabel(UnpricedLabel::new(key, labels, priced)));
         }
         let (mut is_metered, mut is_selective, mut rest) = (false, false, None);
@@ -58,14 +67,10 @@ impl ProductTerms {
     /// Returns the label that the closest condition misses, with all priced values of its key. Returns `None` without conditions.
     fn unpriced(&self, usage_product_ref: &UsageProductRef, labels: Option<&ReportData>) -> Option<UnpricedLabel> {
         let conditions = || self.metering(usage_product_ref).filter_map(|(_, metered)| metered.charge.selector.condition());
-        let unmet = |condition: &Where, key: &str| {
-            let text = labels.and_then(|labels| labels.label(key));
-            condition.values_of(key).is_some_and(|values| text.is_none_or(|text| !values.contains(&*text)))
-        };
-        let missed = |condition: &Where| condition.entries().filter(|(key, _)| unmet(condition, key)).count();
+        let missed = |condition: &Where| condition.unmet(labels).count();
         let closest = conditions().min_by_key(|condition| missed(condition))?;
         let (key, fewest) = (closest.first_unmet(labels)?, missed(closest));
-        let alike = conditions().filter(|condition| missed(condition) == fewest && unmet(condition, key));
+        let alike = conditions().filter(|it| missed(it) == fewest && it.unmet(labels).any(|unmet| unmet == key));
         let priced = alike.filter_map(|condition| condition.values_of(key)).flatten().cloned().collect();
         Some(UnpricedLabel::new(key, labels, priced))
     }
@@ -92,31 +97,27 @@ impl ProductTerms {
         self.condition.iter().chain(of_items).any(has_key)
     }
 
+    /// Returns the selector of a line item that meters a usage product.
+    fn selector_of(&self, usage_product_ref: &UsageProductRef, id: &LineItemId) -> Option<&Selector> {
+        self.metering(usage_product_ref).find(|(item, _)| item.id == *id).map(|(_, metered)| &metered.charge.selector)
+    }
+
     /// Returns whether later terms can select otherwise among the events that one of these terms' running totals counts: those
     /// of a line item with `where` or `rest`, or, without a line item, all events of the usage product (billing rules 7).
     pub fn is_reselected(&self, later: &Self, usage_product_ref: &UsageProductRef, counted_by: Option<&LineItemId>) -> bool {
-        let is_narrower = |later: Option<&Where>, condition: Option<&Where>| match (later, condition) {
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(later), Some(condition)) => !later.covers(condition),
-        };
-        if is_narrower(later.condition.as_ref(), self.condition.as_ref()) {
+        let covers = |later: &Where| self.condition.as_ref().is_some_and(|condition| later.covers(condition));
+        if !later.condition.as_ref().is_none_or(covers) {
             return true;
         }
-        let selector_of = |terms: &Self, id: &LineItemId| {
-            let found = terms.metering(usage_product_ref).find(|(item, _)| item.id == *id);
-            found.map(|(_, metered)| metered.charge.selector.clone())
-        };
         let Some(id) = counted_by else {
             return later.metering(usage_product_ref).any(|(_, metered)| metered.charge.selector.is_selective());
         };
-        match (selector_of(self, id), selector_of(later, id)) {
-            (Some(Selector::Where(condition)), Some(Selector::Where(later))) => is_narrower(Some(&later), Some(&condition)),
+        match (self.selector_of(usage_product_ref, id), later.selector_of(usage_product_ref, id)) {
+            (Some(Selector::Where(condition)), Some(Selector::Where(later))) => !later.covers(condition),
             // The rest loses events to a condition that is new or wider.
             (Some(Selector::Rest), Some(Selector::Rest)) => later.metering(usage_product_ref).any(|(item, metered)| {
-                let was = selector_of(self, &item.id);
-                let condition = metered.charge.selector.condition();
-                condition.is_some_and(|condition| match was {
+                let was = self.selector_of(usage_product_ref, &item.id);
+                metered.charge.selector.condition().is_some_and(|condition| match was {
                     Some(Selector::Where(was)) => !was.covers(condition),
                     _ => true,
                 })

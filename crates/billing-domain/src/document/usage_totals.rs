@@ -33,17 +33,18 @@ impl UsageTotals {
     /// # Errors
     /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
     pub fn joined(&self, period_key: &UsageKey) -> Result<UsageTotal, AmountOutOfRange> {
-        let first = period_key.of_line_item(None);
-        let totals = self.0.range(first..).take_while(|(key, _)| key.is_of_same_period(period_key));
-        totals.map(|(_, total)| *total).try_fold(UsageTotal::ZERO, UsageTotal::joined)
+        self.in_period(period_key).map(|(_, total)| *total).try_fold(UsageTotal::ZERO, UsageTotal::joined)
     }
 
     /// Returns the totals of all line items of a usage product in a period.
     #[must_use]
     pub fn of_period(&self, period_key: &UsageKey) -> Self {
+        Self(self.in_period(period_key).map(|(key, total)| (key.clone(), *total)).collect())
+    }
+
+    fn in_period(&self, period_key: &UsageKey) -> impl Iterator<Item = (&UsageKey, &UsageTotal)> {
         let first = period_key.of_line_item(None);
-        let totals = self.0.range(first..).take_while(|(key, _)| key.is_of_same_period(period_key));
-        Self(totals.map(|(key, total)| (key.clone(), *total)).collect())
+        self.0.range(first..).take_while(|(key, _)| key.is_of_same_period(period_key))
     }
 
     /// Returns the total that a line item is rated by: its own with `where` or `rest`, or else that of all line items of its usage
@@ -58,7 +59,7 @@ impl UsageTotals {
         (item, metered): (&SelectedLineItem, &MeteredCharge),
     ) -> Result<UsageTotal, AmountOutOfRange> {
         let key = usage_key(contract_ref, period, &metered.charge.usage_product_ref);
-        if metered.charge.selector.is_selective() { Ok(self.get(&key.of_line_item(Some(&item.id)))) } else { self.joined(&key) }
+        item.own_total(&key).map_or_else(|| self.joined(&key), |own| Ok(self.get(&own)))
     }
 
     /// Returns all totals.

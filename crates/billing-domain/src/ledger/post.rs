@@ -62,16 +62,16 @@ impl<'c> UsageChange<'c> {
     }
 
     /// Returns whether a line item is rated by a changed total.
-    fn affects(&self, (item, metered): (&SelectedLineItem, &MeteredCharge)) -> bool {
-        !metered.charge.selector.is_selective() || self.events.contains_key(&self.period_key.of_line_item(Some(&item.id)))
+    fn affects(&self, item: &SelectedLineItem) -> bool {
+        item.own_total(&self.period_key).is_none_or(|own| self.events.contains_key(&own))
     }
 
     /// Returns the changes of the events that a line item counts.
-    fn events_of(&self, (item, metered): (&SelectedLineItem, &MeteredCharge)) -> EventChanges {
-        if metered.charge.selector.is_selective() {
-            return self.events.get(&self.period_key.of_line_item(Some(&item.id))).copied().unwrap_or(EventChanges::NONE);
+    fn events_of(&self, item: &SelectedLineItem) -> EventChanges {
+        match item.own_total(&self.period_key) {
+            Some(own) => self.events.get(&own).copied().unwrap_or(EventChanges::NONE),
+            None => self.events.values().fold(EventChanges::NONE, |all, events| all.plus(*events)),
         }
-        self.events.values().fold(EventChanges::NONE, |all, events| all.plus(*events))
     }
 
     /// Returns whether the rated values stay the same: the quantity of each line item and the number of events.
@@ -316,7 +316,7 @@ fn differences_of_change(
     let UsageChange { period_key, before, after, .. } = change;
     let steps = lines_of_step(period_key.contract_ref, period, &period_key.usage_product_ref, before, after)?;
     let metering = period.terms.metering(&period_key.usage_product_ref);
-    let steps: Vec<_> = steps.into_iter().zip(metering).filter(|(_, metering)| change.affects(*metering)).collect();
+    let steps: Vec<_> = steps.into_iter().zip(metering).filter(|(_, (item, _))| change.affects(item)).collect();
     let mut differences = differences_of_period(book, period)?;
     if !is_billed {
         // Children bill the step. The regular draft bills the rest of the period's usage.
@@ -335,8 +335,8 @@ fn differences_of_change(
         }
     }
     let mut changed = Vec::new();
-    for (step, metering) in steps {
-        let changes = change.events_of(metering);
+    for (step, (item, _)) in steps {
+        let changes = change.events_of(item);
         let has_changed = |usage: &&LineUsage| !usage.quantity.is_zero() || changes != EventChanges::NONE;
         let Some(usage) = step.usage.as_ref().filter(has_changed) else { continue };
         let (usage_product_ref, quantity) = (usage.usage_product_ref.clone(), usage.quantity);

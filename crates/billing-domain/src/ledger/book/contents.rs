@@ -214,11 +214,10 @@ impl ContractBook {
         let item = line.line_item_id.as_ref().and_then(|id| period.terms.line_item(id));
         let Some((item, metered)) = item.and_then(|item| Some((item, item.metered()?))) else { return false };
         let key = usage_key(self.contract.contract_ref, period, &metered.charge.usage_product_ref);
-        metered.charge.selector.is_selective()
-            && line.bill_with == BillWith::Usage
+        line.bill_with == BillWith::Usage
             && line.amount.minor() == 0
             && billed.is_empty()
-            && self.usage.get(&key.of_line_item(Some(&item.id))).events == 0
+            && item.own_total(&key).is_some_and(|own| self.usage.get(&own).events == 0)
     }
 
     /// Returns the service date on which a part's document is issued. A draft is expected to be issued when it is due.
