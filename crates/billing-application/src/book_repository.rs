@@ -256,7 +256,7 @@ pub(crate) fn load_draft_books(
             documents.entry(*contract_ref).or_default().extend(known);
             continue;
         }
-        let period = book.contract.product(*product_no).and_then(|product| product.period_from(*start));
+        let period = book.contract.period_from(*product_no, *start);
         let period = period.ok_or_else(|| corrupt("a contract", contract_ref, "has no such period"))?;
         let contract = book.contract.key(organization);
         places.extend(slots_of_usage(period).into_iter().map(|slot| (contract, slot)));

@@ -316,7 +316,7 @@ impl<'a> IngestBatch<'a> {
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
             let Some(book) = books.get(&contract_ref) else { continue };
-            let period = book.contract.product(product_no).and_then(|product| product.period_from(start));
+            let period = book.contract.period_from(product_no, start);
             let period = period.ok_or_else(|| corrupt("a contract", &contract_ref, "has no such period"))?;
             if !post::only_extends_draft(book, &period)? {
                 off_drafts.insert(contract_ref);
@@ -386,7 +386,7 @@ impl<'a> IngestBatch<'a> {
         let mut may_share = true;
         while let Some(first) = rest.next() {
             let contract = std::sync::Arc::clone(&book.contract);
-            let period = contract.product(first.key.product_no).and_then(|product| product.period_from(first.key.period_start));
+            let period = contract.period_of(&first.key);
             let on_draft = match period {
                 Some(period) => post::only_extends_draft(book, &period)?,
                 None => false,

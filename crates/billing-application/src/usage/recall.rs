@@ -231,7 +231,7 @@ pub(super) fn no_draft_error<'m>(
 
 /// Returns the documents of a book that carry the usage of a period.
 fn documents_of(book: &ContractBook, (contract_ref, product_no, start): PeriodKey) -> UseCaseResult<Arc<[BookDocument]>> {
-    let period = book.contract.product(product_no).and_then(|product| product.period_from(start));
+    let period = book.contract.period_from(product_no, start);
     let period = period.ok_or_else(|| corrupt("a contract", &contract_ref, "has no such period"))?;
     Ok(slots_of_usage(period).into_iter().filter_map(|slot| book.document_in_slot(slot)).cloned().collect())
 }

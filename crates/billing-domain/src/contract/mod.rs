@@ -282,7 +282,12 @@ impl Contract {
 
     /// Returns the period of a running total.
     pub fn period_of(&self, key: &UsageKey) -> Option<ProductPeriod<'_>> {
-        self.product(key.product_no).and_then(|product| product.period_from(key.period_start))
+        self.period_from(key.product_no, key.period_start)
+    }
+
+    /// Returns the period of a product that starts on a day.
+    pub fn period_from(&self, no: ProductNo, start: NaiveDate) -> Option<ProductPeriod<'_>> {
+        self.product(no)?.period_from(start)
     }
 
     /// Returns a product by number.

@@ -381,7 +381,7 @@ fn reconcile_drafts(
         for (no, start) in usage_of(before, &draft.head) {
             let is_used =
                 |(key, total): (&UsageKey, &UsageTotal)| key.product_no == no && key.period_start == start && total.events > 0;
-            let period = contract.product(no).and_then(|product| product.period_from(start));
+            let period = contract.period_from(no, start);
             let from = draft.head.document_ref;
             let Some(period) = period.filter(|_| book.has_events(from) && book.usage().iter().any(is_used)) else { continue };
             let to = carrier_of(book, &period, now, id_generator)?;
@@ -443,7 +443,7 @@ fn take_free_place(book: &mut ContractBook, before: &Contract, contract: &Contra
     }
     let is_stood_on = book.has_events(document_ref) || book.has_dependents(was);
     for (no, usage) in usage_of(before, &was.head) {
-        let Some(now) = contract.product(no).and_then(|product| product.period_from(usage)) else { continue };
+        let Some(now) = contract.period_from(no, usage) else { continue };
         let carrier = part_for_usage(now);
         let is_charged = || book.charges().in_period(&now).any(|charge| charge.bill_with == BillWith::Usage);
         let is_free = !book.is_billed(&now, BillWith::Usage)
@@ -505,8 +505,8 @@ fn reconcile_issued(
 ) -> Result<(), Refusal> {
     let mut differences = Vec::new();
     for (product_no, start) in affected_periods(book, before, contract, since) {
-        let was = before.product(product_no).and_then(|product| product.period_from(start));
-        let is = contract.product(product_no).and_then(|product| product.period_from(start));
+        let was = before.period_from(product_no, start);
+        let is = contract.period_from(product_no, start);
         let revised = Revised { product_no, start, was, is };
         book.strip_adjustments(&revised)?;
         for with in [BillWith::Fixed, BillWith::Usage] {

@@ -165,7 +165,6 @@ impl ContractBook {
     /// the periods in force at its issue (billing rules 2).
     pub(super) fn adapt_periods(&mut self) -> Result<(), Refusal> {
         let contract = Arc::clone(&self.contract);
-        let period_of = |no: ProductNo, start| contract.product(no).and_then(|product| product.period_from(start));
         let mut adapted = Vec::new();
         for draft in self.documents().filter(|draft| draft.status == LifecycleStatus::Draft) {
             let head = &draft.head;
@@ -174,7 +173,7 @@ impl ContractBook {
             }
             // Other lines of adjustments have the days that they give back or add.
             let days_of = |line: &LedgerLine| {
-                let period = period_of(line.key.product_no, line.key.period_start);
+                let period = contract.period_from(line.key.product_no, line.key.period_start);
                 period
                     .filter(|_| line.usage.is_some() || head.purpose == Purpose::Usage)
                     .map_or(line.service_period, |period| period.days())
@@ -183,7 +182,7 @@ impl ContractBook {
             let with_days = lines.iter().map(|line| LedgerLine { service_period: days_of(line), ..line.clone() });
             let changed = merge(Vec::new(), with_days.collect())?;
             let of_nothing = || {
-                let own = head.parts.first().and_then(|no| period_of(*no, head.period.start()));
+                let own = head.parts.first().and_then(|no| contract.period_from(*no, head.period.start()));
                 own.map(|period| period.days())
             };
             let days = if lines.is_empty() { of_nothing() } else { reach(&changed) };

@@ -283,7 +283,7 @@ impl ContractBook {
 
     /// Returns the price of a service period, if an explanation needs it.
     fn priced(&self, (no, start): (ProductNo, NaiveDate), is_regular: bool) -> Result<PricedPeriod<'_>, Refusal> {
-        let period = self.contract.product(no).and_then(|product| product.period_from(start));
+        let period = self.contract.period_from(no, start);
         let is_needed = |period: &&ProductPeriod<'_>| !is_regular || period.terms.line_items.iter().any(is_prepaid);
         let price = period.as_ref().filter(is_needed).map(|period| self.price_of(period)).transpose()?;
         Ok(PricedPeriod { period, price: price.unwrap_or_default() })

@@ -167,7 +167,7 @@ impl ContractBook {
             }
         }
         let is_open = |(no, start): &(ProductNo, NaiveDate)| {
-            let period = self.contract.product(*no).and_then(|product| product.period_from(*start));
+            let period = self.contract.period_from(*no, *start);
             period.is_some_and(|period| !self.is_billed(&period, BillWith::Usage))
         };
         outer.retain(|period, _| is_open(period));

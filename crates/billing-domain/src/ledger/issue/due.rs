@@ -107,7 +107,7 @@ pub(in crate::ledger) fn waits_for_its_period(
     let Some(invoice) = invoice.map(|invoice| &invoice.head) else { return Ok(None) };
     let mut waits = None;
     for no in invoice.parts.iter().filter(|no| head.parts.contains(no)) {
-        let period = book.contract.product(*no).and_then(|product| product.period_from(invoice.period.start()));
+        let period = book.contract.period_from(*no, invoice.period.start());
         let goes_on = period
             .filter(|period| period.terms.payment_time == PaymentTime::AfterUse && period.days().end() > invoice.period.end());
         if let Some(period) = goes_on {

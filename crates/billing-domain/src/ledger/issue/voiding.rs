@@ -42,7 +42,7 @@ pub fn void(
     let contract = Arc::clone(&book.contract);
     let mut carriers: BTreeMap<BillingSlot, (ProductNo, NaiveDate)> = BTreeMap::new();
     for line in content.ledger_lines() {
-        let period = contract.product(line.key.product_no).and_then(|product| product.period_from(line.key.period_start));
+        let period = contract.period_from(line.key.product_no, line.key.period_start);
         if let Some(period) = period.filter(|_| line.key.bill_with == BillWith::Usage) {
             carriers.insert(part_for_usage(period).slot(), (period.product_no, period.start()));
         }
