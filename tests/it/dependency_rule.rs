@@ -20,10 +20,14 @@ struct CrateRule {
 const CRATES: [CrateRule; 21] = [
     CrateRule {
         name: "billing-domain",
-        may_use: "chrono chrono-tz ethnum iso_currency mockall rust_decimal thiserror uuid",
+        may_use: "chrono chrono-tz ethnum iso_currency mockall rust_decimal sha2 thiserror uuid",
         never: "actix-web diesel libsqlite3-sys tokio tracing",
     },
-    CrateRule { name: "billing-application", may_use: "billing-domain thiserror tracing", never: "actix-web diesel tokio" },
+    CrateRule {
+        name: "billing-application",
+        may_use: "billing-domain quick_cache thiserror tracing",
+        never: "actix-web diesel tokio",
+    },
     CrateRule {
         name: "billing-storage",
         may_use: "billing-domain chrono diesel diesel_migrations libsqlite3-sys openssl-sys pq-sys quick_cache r2d2 rust_decimal rustix serde \

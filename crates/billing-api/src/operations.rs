@@ -513,7 +513,7 @@ macro_rules! each_operation {
                     runs Write |cx, it| catalog::create_usage_product(cx, it.body.usage_product_ref.clone(), it.body.profile.clone()) => UsageProduct,
                     answers Json<UsageProductJson>: "The created usage product",
                     conflicts already_exists,
-                    refuses unknown_unit_code;
+                    refuses unknown_unit_code unique_by_required;
 
                 /// Changes a usage product. Omitted fields stay unchanged; null clears a field.
                 POST "/api/usage/products/edit/{usage_product_ref}" Permission(EditUsageProduct) as EditUsageProduct edit_usage_product,
@@ -521,7 +521,7 @@ macro_rules! each_operation {
                     takes UsageProductEditBody,
                     runs Write |cx, it| catalog::edit_usage_product(cx, &it.path, &it.body) => UsageProduct,
                     answers Json<UsageProductJson>: "The changed usage product",
-                    refuses unknown_unit_code;
+                    refuses unknown_unit_code unique_by_required;
 
                 /// Lists usage products in order of creation.
                 GET "/api/usage/products/filter" Permission(ListUsageProducts) as ListUsageProducts list_usage_products,
@@ -631,7 +631,7 @@ macro_rules! each_operation {
                     runs Write |cx, it| catalog::create_pricing(cx, it.body.product_pricing_ref.clone(), it.body.content.clone()) => Pricing,
                     answers Json<PricingJson>: "The created pricing",
                     conflicts already_exists,
-                    refuses unknown_usage_product overlapping_where several_rest conflicting_fields;
+                    refuses unknown_usage_product overlapping_where several_rest unique_by_required unique_with_where conflicting_fields;
 
                 /// Changes a pricing. Omitted fields stay unchanged; null clears a field.
                 POST "/api/pricings/edit/{product_pricing_ref}" Permission(EditPricing) as EditPricing edit_pricing,
@@ -639,7 +639,7 @@ macro_rules! each_operation {
                     takes PricingEditBody,
                     runs Write |cx, it| catalog::edit_pricing(cx, &it.path, &it.body) => Pricing,
                     answers Json<PricingJson>: "The changed pricing",
-                    refuses unknown_usage_product overlapping_where several_rest conflicting_fields;
+                    refuses unknown_usage_product overlapping_where several_rest unique_by_required unique_with_where conflicting_fields;
 
                 /// Lists pricings in order of creation.
                 GET "/api/pricings/filter" Permission(ListPricings) as ListPricings list_pricings,

@@ -274,7 +274,7 @@ fn verify_totals(
 ) -> UseCaseResult<()> {
     let contract = &book.contract;
     let kept: BTreeMap<&UsageKey, &UsageTotal> = book.usage().iter().filter(|(_, total)| total.events > 0).collect();
-    let Recount { totals: counted, uncounted } = tx.recount_contract(organization, contract)?;
+    let Recount { totals: counted, uncounted, .. } = tx.recount_contract(organization, contract)?;
     found.events += counted.values().map(|total| total.events).sum::<u64>();
     if let Some(uncounted) = uncounted {
         found.events += uncounted.count;
@@ -306,6 +306,7 @@ fn same_total(kept: Option<&UsageTotal>, counted: Option<&UsageTotal>) -> bool {
                 && (kept.max.is_none() || kept.max == counted.max)
                 && (kept.latest.is_none() || kept.latest == counted.latest)
                 && (kept.last_day.is_none() || kept.last_day == counted.last_day)
+                && kept.distinct.zip(counted.distinct).is_none_or(|(kept, counted)| kept == counted)
         }
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,

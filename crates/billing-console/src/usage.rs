@@ -65,6 +65,7 @@ pub(crate) enum Aggregation {
     Count,
     Max,
     Latest,
+    Unique,
 }
 
 impl Aggregation {
@@ -80,6 +81,7 @@ impl Aggregation {
             Self::Count => "number of events",
             Self::Max => "largest quantity of each customer",
             Self::Latest => "latest quantity of each customer",
+            Self::Unique => "number of distinct values of each customer",
         }
     }
 }
@@ -89,6 +91,7 @@ fn aggregation(product: JsonView<'_, UsageProductJson>) -> Aggregation {
         Some("COUNT") => Aggregation::Count,
         Some("MAX") => Aggregation::Max,
         Some("LATEST") => Aggregation::Latest,
+        Some("UNIQUE") => Aggregation::Unique,
         _ => Aggregation::Sum,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::calendar::Timestamp;
 use crate::codes::UnitCode;
-use crate::labels::Where;
+use crate::labels::{LabelKey, Where};
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{CHARGE_PREFIX, LineItemId, PricingRef, UsageProductRef};
@@ -29,6 +29,8 @@ pub enum Aggregation {
     Max,
     /// The quantity with the latest timestamp. Among equal timestamps, the quantity that arrived last.
     Latest,
+    /// The number of distinct texts of the label that the usage product names in `unique_by`.
+    Unique,
 }
 
 /// A metered product.
@@ -55,6 +57,23 @@ pub struct UsageProductProfile {
     pub unit_code: UnitCode,
     /// The aggregation of a period's quantities.
     pub aggregation: Aggregation,
+    /// The label whose distinct texts [`Aggregation::Unique`] counts.
+    pub unique_by: Option<LabelKey>,
+}
+
+impl UsageProductProfile {
+    /// Checks that the aggregation `UNIQUE` has a label.
+    ///
+    /// # Errors
+    /// Returns `unique_by_required`.
+    pub fn check(&self) -> Result<(), Violations> {
+        let mut found = Violations::none();
+        if self.aggregation == Aggregation::Unique && self.unique_by.is_none() {
+            let detail = "must name the label whose distinct values are counted, because the aggregation is UNIQUE";
+            found.add(&["unique_by"], "unique_by_required", detail);
+        }
+        found.or(())
+    }
 }
 
 /// A price list: line items in one currency.
@@ -92,12 +111,12 @@ impl PricingContent {
         })
     }
 
-    /// Checks the number of line items, the uniqueness of their IDs, and that no event is counted by two siblings with `where` or
-    /// `rest`.
+    /// Checks the number of line items, the uniqueness of their IDs, that no event is counted by two siblings with `where` or `rest`,
+    /// and that each line item with `UNIQUE` has a label to count. `usage_products` are those of the line items.
     ///
     /// # Errors
     /// Returns every violation.
-    pub fn check(&self) -> Result<(), Violations> {
+    pub fn check(&self, usage_products: &[UsageProduct]) -> Result<(), Violations> {
         let mut found = Violations::none();
         if self.line_items.len() > MAX_LINE_ITEMS {
             found.add(&["line_items"], "too_many", format!("must have at most {MAX_LINE_ITEMS} elements"));
@@ -112,10 +131,18 @@ impl PricingContent {
                 found.add(&["line_items", &index, "line_item_id"], "duplicate", "must be unique within the pricing");
             }
         }
-        let of_usage = self.line_items.iter().enumerate().filter_map(|(i, item)| match &item.charge {
-            LineItemPrice::Usage(charge) => Some((i, &item.id, charge)),
-            LineItemPrice::Fixed { .. } => None,
-        });
+        let mut of_usage = Vec::new();
+        for (index, item) in self.line_items.iter().enumerate() {
+            let LineItemPrice::Usage(charge) = &item.charge else { continue };
+            let product = usage_products.iter().find(|product| product.usage_product_ref == charge.usage_product_ref);
+            let unique_by = product.and_then(|product| charge.unique_by(&product.profile));
+            if charge.aggregation == Some(Aggregation::Unique) && product.is_some() && unique_by.is_none() {
+                let detail =
+                    format!("must not be UNIQUE, because the usage product {} has no unique_by", charge.usage_product_ref);
+                found.add(&["line_items", &index.to_string(), "aggregation"], "unique_by_required", detail);
+            }
+            of_usage.push(Sibling { index, id: &item.id, charge, unique_by });
+        }
         if let Err(violations) = check_siblings(of_usage) {
             found.extend_below(&[], violations);
         }
@@ -123,28 +150,67 @@ impl PricingContent {
     }
 }
 
-/// Checks siblings, the line items of one usage product: those with `where` are disjoint, and at most one says `rest` (billing
-/// rules 4). Each line item comes with its index.
+/// A usage line item among those of its usage product.
+#[derive(Clone, Copy, Debug)]
+pub struct Sibling<'i> {
+    /// The position among the line items.
+    pub index: usize,
+    /// The ID.
+    pub id: &'i LineItemId,
+    /// The charge.
+    pub charge: &'i UsageCharge,
+    /// The label whose distinct texts the line item counts (`UNIQUE`).
+    pub unique_by: Option<&'i LabelKey>,
+}
+
+impl Sibling<'_> {
+    /// Returns the field, the code and the detail of a conflict with an earlier sibling, or of the line item with itself.
+    fn conflict(&self, other: &Self) -> Option<(&'static str, &'static str, String)> {
+        let (is_itself, id) = (self.index == other.index, other.id);
+        let is_selective = |item: &Self| item.charge.selector.is_selective();
+        if !is_itself && self.charge.selector.collides(&other.charge.selector) {
+            return Some(if self.charge.selector.condition().is_some() {
+                let detail =
+                    format!("must share a label key without a common value with the line item {id} of the same usage product");
+                ("where", "overlapping_where", detail)
+            } else {
+                let detail = format!("must be false, because the line item {id} of the same usage product counts the rest");
+                ("rest", "several_rest", detail)
+            });
+        }
+        for (unique, selective) in [(self, other), (other, self)] {
+            if unique.unique_by.is_some() && is_selective(selective) {
+                let detail = format!(
+                    "must not be UNIQUE for {} while {} of the same usage product has `where` or `rest`, because numbers of distinct \
+                     values don't add up: select the events by `where` of the contract's product instead",
+                    unique.id, selective.id
+                );
+                return Some(("aggregation", "unique_with_where", detail));
+            }
+        }
+        let (own, label) = (self.unique_by?.as_str(), other.unique_by?.as_str());
+        let detail = format!(
+            "counts the distinct values of {own}, and the line item {id} of the same usage product those of {label}: take both from the \
+             pricing anew with `reprice`"
+        );
+        (own != label).then_some(("line_item_id", "several_unique_by", detail))
+    }
+}
+
+/// Checks siblings, the line items of one usage product: those with `where` are disjoint, at most one says `rest`, and those with
+/// `UNIQUE` have the same label and no sibling with `where` or `rest` (billing rules 4).
 ///
 /// # Errors
-/// Returns `overlapping_where` and `several_rest`, each of which names both line items.
-pub fn check_siblings<'i>(
-    line_items: impl IntoIterator<Item = (usize, &'i LineItemId, &'i UsageCharge)>,
-) -> Result<(), Violations> {
+/// Returns `overlapping_where`, `several_rest`, `unique_with_where` and `several_unique_by`, each of which names both line items.
+pub fn check_siblings<'i>(line_items: impl IntoIterator<Item = Sibling<'i>>) -> Result<(), Violations> {
     let mut found = Violations::none();
-    let mut siblings: BTreeMap<&UsageProductRef, Vec<(&LineItemId, &Selector)>> = BTreeMap::new();
-    for (i, id, charge) in line_items {
-        let earlier = siblings.entry(&charge.usage_product_ref).or_default();
-        let twin = earlier.iter().find(|(_, other)| charge.selector.collides(other));
-        if let (Some((other, _)), Selector::Where(_)) = (twin, &charge.selector) {
-            let detail =
-                format!("must share a label key without a common value with the line item {other} of the same usage product");
-            found.add(&["line_items", &i.to_string(), "where"], "overlapping_where", detail);
-        } else if let Some((other, _)) = twin {
-            let detail = format!("must be false, because the line item {other} of the same usage product counts the rest");
-            found.add(&["line_items", &i.to_string(), "rest"], "several_rest", detail);
+    let mut siblings: BTreeMap<&UsageProductRef, Vec<Sibling<'_>>> = BTreeMap::new();
+    for item in line_items {
+        let siblings = siblings.entry(&item.charge.usage_product_ref).or_default();
+        siblings.push(item);
+        if let Some((field, code, detail)) = siblings.iter().find_map(|other| item.conflict(other)) {
+            found.add(&["line_items", &item.index.to_string(), field], code, detail);
         }
-        earlier.push((id, &charge.selector));
     }
     found.or(())
 }
@@ -280,6 +346,12 @@ pub struct UsageCharge {
 }
 
 impl UsageCharge {
+    /// Returns the label whose distinct texts the charge counts, if its aggregation is `UNIQUE`.
+    pub fn unique_by<'p>(&self, usage_product: &'p UsageProductProfile) -> Option<&'p LabelKey> {
+        let is_unique = self.aggregation.unwrap_or(usage_product.aggregation) == Aggregation::Unique;
+        usage_product.unique_by.as_ref().filter(|_| is_unique)
+    }
+
     /// Creates a charge for every event of a usage product, without limits.
     pub const fn of(usage_product_ref: UsageProductRef, price: UsagePrice) -> Self {
         Self {

@@ -3,6 +3,11 @@
 //! A label is one entry of an event's additional report data.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use thiserror::Error;
+use uuid::Uuid;
 
 use crate::report_data::{MAX_REPORT_KEY_CHARS, ReportData};
 use crate::violation::Violations;
@@ -25,11 +30,8 @@ impl Where {
     pub fn new(entries: impl IntoIterator<Item = (String, Vec<String>)>) -> Result<Self, Violations> {
         let (mut keys, mut found) = (BTreeMap::new(), Violations::none());
         for (key, values) in entries {
-            let chars = key.chars().count();
-            if chars == 0 || chars > MAX_REPORT_KEY_CHARS || key.chars().any(char::is_control) {
-                let detail =
-                    format!("must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters, as label keys are");
-                found.add(&[&key], "invalid_key", detail);
+            if let Err(error) = LabelKey::parse(&key) {
+                found.add(&[&key], "invalid_key", error.to_string());
             }
             if values.is_empty() || values.len() > MAX_WHERE_VALUES {
                 found.add(&[&key], "out_of_range", format!("must have 1 to {MAX_WHERE_VALUES} values"));
@@ -86,6 +88,60 @@ impl Where {
     }
 }
 
+/// The key of a label.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelKey(String);
+
+/// An error: the text isn't the key of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters, as label keys are")]
+pub struct LabelKeyError;
+
+impl LabelKey {
+    /// Parses a key.
+    ///
+    /// # Errors
+    /// Returns [`LabelKeyError`] if the text is empty, too long or has control characters.
+    pub fn parse(text: &str) -> Result<Self, LabelKeyError> {
+        let is_short = text.chars().nth(MAX_REPORT_KEY_CHARS).is_none();
+        let is_key = !text.is_empty() && is_short && !text.chars().any(char::is_control);
+        if is_key { Ok(Self(text.to_owned())) } else { Err(LabelKeyError) }
+    }
+
+    /// Returns the key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LabelKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The digest of a label's text, by which `UNIQUE` compares events: the first 16 bytes of its SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelDigest(Uuid);
+
+impl LabelDigest {
+    /// Returns the digest of a label's text.
+    pub fn of(text: &str) -> Self {
+        let digest = Sha256::digest(text.as_bytes());
+        Self(Uuid::from_bytes(std::array::from_fn(|i| digest[i])))
+    }
+
+    /// Creates a digest from its stored bytes.
+    pub const fn from_uuid(bytes: Uuid) -> Self {
+        Self(bytes)
+    }
+
+    /// Returns the bytes to store.
+    pub const fn as_uuid(self) -> Uuid {
+        self.0
+    }
+}
+
 /// A label of an event for which no line item has a price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpricedLabel {
@@ -93,7 +149,7 @@ pub struct UnpricedLabel {
     pub key: String,
     /// The text of the label, if it has one.
     pub text: Option<String>,
-    /// The values that are priced.
+    /// The values that are priced; empty if a line item counts the distinct values of the label, so that it only must have one.
     pub priced: BTreeSet<String>,
 }
 

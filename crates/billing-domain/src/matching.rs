@@ -9,6 +9,7 @@ use crate::contract::selection::Uncounted;
 use crate::contract::terms::ProductTerms;
 use crate::contract::{Contract, ProductPeriod};
 use crate::document::usage_totals::usage_key;
+use crate::labels::LabelDigest;
 use crate::party::Entity;
 use crate::refs::{ContractRef, EntityRef, LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::MatchRefusal;
@@ -40,6 +41,8 @@ pub struct Match<'c> {
     pub entity: &'c Entity,
     /// The line item that counts the event; `None` if all line items of the usage product count it.
     pub line_item_id: Option<&'c LineItemId>,
+    /// The digest of the label whose distinct texts line items of the usage product count (`UNIQUE`).
+    pub unique_digest: Option<LabelDigest>,
 }
 
 impl Match<'_> {
@@ -126,9 +129,12 @@ fn candidates<'c>(
                 let date = service_date.unwrap_or_else(|| entity.profile.time_zone.service_date(event.occurred_at));
                 let period = product.period_at(date).filter(|period| period.terms.entity_ref == entity.entity_ref);
                 let Some(period) = period else { continue };
-                match period.terms.select(event.usage_product_ref, event.labels) {
-                    Ok(line_item_id) => {
-                        found.push(Match { contract, service_date: date, period, entity, line_item_id });
+                let selected = period.terms.select(event.usage_product_ref, event.labels).and_then(|line_item_id| {
+                    Ok((line_item_id, period.terms.unique_digest(event.usage_product_ref, event.labels)?))
+                });
+                match selected {
+                    Ok((line_item_id, unique_digest)) => {
+                        found.push(Match { contract, service_date: date, period, entity, line_item_id, unique_digest });
                         break;
                     }
                     Err(Uncounted::UnpricedLabel(label)) => unpriced = unpriced.or(Some(label)),

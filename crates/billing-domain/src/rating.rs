@@ -471,6 +471,7 @@ mod tests {
                 occurred_at: at,
                 service_date: chrono::NaiveDate::MIN,
                 quantity: Quantity::parse(quantity).expect(quantity),
+                is_distinct: None,
             };
             total.plus(event).expect("in range")
         })
@@ -491,6 +492,7 @@ mod tests {
             unit: None,
             unit_code: crate::codes::UnitCode::ONE,
             aggregation: Aggregation::Sum,
+            unique_by: None,
         }
     }
 

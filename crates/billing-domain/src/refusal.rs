@@ -50,6 +50,9 @@ fn unpriced(label: &UnpricedLabel) -> String {
         priced = format!("{priced} and {more} more");
     }
     let key = &label.key;
+    if label.priced.is_empty() {
+        return format!("the label {key} {is}, and the contract counts its distinct values: report the event with it");
+    }
     format!(
         "the label {key} {is}, and the contract has prices for {priced}: report one of them, or add a line item for this {key}"
     )

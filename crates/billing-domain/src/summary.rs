@@ -1,13 +1,14 @@
 //! Usage by time interval, for charts: the events of a customer and usage product are aggregated as billing does it. Billing itself
 //! uses [`rating`](crate::rating).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
 use crate::calendar::{Date, Period, TimeZone, Timestamp, day_after, plus_months};
 use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
+use crate::labels::LabelDigest;
 use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{CustomerId, EventRef, UsageProductRef};
 use crate::usage::{CountedEvent, UsageTotal};
@@ -15,6 +16,8 @@ use chrono::Datelike as _;
 
 /// The maximum number of rows of a summary.
 pub const MAX_SUMMARY_ROWS: usize = 10_000;
+/// The maximum number of distinct texts of labels that a summary compares for one customer.
+pub const MAX_SUMMARY_TEXTS: usize = 1_000_000;
 const HOUR_SECONDS: i64 = 3600;
 
 /// The length of the intervals of a summary, in the calendar of a time zone.
@@ -138,6 +141,8 @@ pub struct MeteredEvent {
     pub occurred_at: Timestamp,
     /// The quantity.
     pub quantity: Quantity,
+    /// The digest of the label whose distinct texts are counted (`UNIQUE`), if terms count them.
+    pub unique_digest: Option<LabelDigest>,
 }
 
 /// The usage of an interval.
@@ -160,8 +165,10 @@ pub struct SummaryRow {
 /// An error of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SummaryError {
-    /// The summary has more than [`MAX_SUMMARY_ROWS`] rows.
-    #[error("the summary has more than {MAX_SUMMARY_ROWS} rows")]
+    /// The summary has more than [`MAX_SUMMARY_ROWS`] rows, or compares more than [`MAX_SUMMARY_TEXTS`] texts of a customer.
+    #[error(
+        "the summary has more than {MAX_SUMMARY_ROWS} rows, or more than {MAX_SUMMARY_TEXTS} distinct values of one customer"
+    )]
     TooManyRows,
     /// A sum exceeds its digits.
     #[error(transparent)]
@@ -174,9 +181,26 @@ type Key = (IntervalBucket, Option<UsageProductRef>, Option<CustomerId>);
 pub type Aggregations = BTreeMap<UsageProductRef, Aggregation>;
 
 /// The usage of one customer by interval and usage product.
-type CustomerTotals = BTreeMap<(IntervalBucket, UsageProductRef), UsageTotal>;
+#[derive(Clone, Debug)]
+struct PendingCustomer {
+    customer_id: CustomerId,
+    totals: BTreeMap<(IntervalBucket, UsageProductRef), UsageTotal>,
+    /// The texts of labels that `UNIQUE` has counted.
+    texts: BTreeSet<(IntervalBucket, UsageProductRef, LabelDigest)>,
+}
 
-/// An accumulator that aggregates events one by one. Its memory use does not grow with the number of events or customers.
+impl PendingCustomer {
+    const fn of(customer_id: CustomerId) -> Self {
+        Self { customer_id, totals: BTreeMap::new(), texts: BTreeSet::new() }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.totals.len() > MAX_SUMMARY_ROWS || self.texts.len() > MAX_SUMMARY_TEXTS
+    }
+}
+
+/// An accumulator that aggregates events one by one. Its memory use does not grow with the number of events or customers,
+/// except by the distinct texts that `UNIQUE` counts for one customer.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
     intervals: SummaryIntervals,
@@ -184,14 +208,14 @@ pub struct Summary<'a> {
     aggregations: &'a Aggregations,
     rows: BTreeMap<Key, (QuantitySum, u64)>,
     /// Of the customer whose events were added last: the usage whose aggregation needs all events of an interval.
-    pending: Option<(CustomerId, CustomerTotals)>,
+    pending: Option<PendingCustomer>,
 }
 
 /// Returns whether the quantity of a customer is not a sum over events, so that a summary needs all its events at once.
 pub const fn needs_all_events(aggregation: Aggregation) -> bool {
     match aggregation {
         Aggregation::Sum | Aggregation::Count => false,
-        Aggregation::Max | Aggregation::Latest => true,
+        Aggregation::Max | Aggregation::Latest | Aggregation::Unique => true,
     }
 }
 
@@ -207,7 +231,7 @@ impl<'a> Summary<'a> {
     /// # Errors
     /// Returns a [`SummaryError`] if the summary gets too many rows or a sum exceeds its digits.
     pub fn add(&mut self, event: MeteredEvent) -> Result<(), SummaryError> {
-        let MeteredEvent { customer_id, usage_product_ref, event_ref, occurred_at, quantity } = event;
+        let MeteredEvent { customer_id, usage_product_ref, event_ref, occurred_at, quantity, unique_digest } = event;
         let bucket = match self.intervals {
             SummaryIntervals::Calendar(interval, zone) => interval.slot(occurred_at, zone),
             SummaryIntervals::Whole(from, to) => IntervalBucket::Whole(from, to),
@@ -221,23 +245,27 @@ impl<'a> Summary<'a> {
                 let one = QuantitySum::ZERO.plus(Quantity::ONE)?;
                 self.add_to_row(bucket, usage_product_ref, customer_id, one, 1)
             }
-            Aggregation::Max | Aggregation::Latest => {
-                if self.pending.as_ref().is_some_and(|(pending, _)| *pending != customer_id) {
+            Aggregation::Max | Aggregation::Latest | Aggregation::Unique => {
+                if self.pending.as_ref().is_some_and(|pending| pending.customer_id != customer_id) {
                     self.add_pending()?;
                 }
-                let (_, totals) = self.pending.get_or_insert_with(|| (customer_id, BTreeMap::new()));
+                let pending = self.pending.get_or_insert_with(|| PendingCustomer::of(customer_id));
                 let service_date = TimeZone::UTC.service_date(occurred_at);
-                let counted = CountedEvent { event_ref, occurred_at, service_date, quantity };
-                let total = totals.entry((bucket, usage_product_ref)).or_insert(UsageTotal::ZERO);
+                let is_first = unique_digest.is_some_and(|digest| {
+                    let of_interval = (bucket, usage_product_ref.clone(), digest);
+                    pending.texts.insert(of_interval)
+                });
+                let counted = CountedEvent { event_ref, occurred_at, service_date, quantity, is_distinct: Some(is_first) };
+                let total = pending.totals.entry((bucket, usage_product_ref)).or_insert(UsageTotal::ZERO);
                 *total = total.plus(counted)?;
-                if totals.len() > MAX_SUMMARY_ROWS { Err(SummaryError::TooManyRows) } else { Ok(()) }
+                if pending.is_too_much() { Err(SummaryError::TooManyRows) } else { Ok(()) }
             }
         }
     }
 
     /// Adds the quantities of the customer whose events are complete.
     fn add_pending(&mut self) -> Result<(), SummaryError> {
-        let Some((customer_id, totals)) = self.pending.take() else { return Ok(()) };
+        let Some(PendingCustomer { customer_id, totals, .. }) = self.pending.take() else { return Ok(()) };
         for ((bucket, usage_product_ref), total) in totals {
             let aggregation = self.aggregations.get(&usage_product_ref).copied().unwrap_or_default();
             let quantity = QuantitySum::new(total.quantity(aggregation))?;
@@ -301,6 +329,7 @@ mod tests {
             event_ref: EventRef::from_uuid(Uuid::from_u128(1)),
             occurred_at: Timestamp::parse(at).expect(at),
             quantity: Quantity::parse(quantity).expect(quantity),
+            unique_digest: None,
         }
     }
 

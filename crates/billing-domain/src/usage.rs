@@ -12,6 +12,7 @@ use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
 use crate::document::numbering::DocumentNumber;
 use crate::idempotency::{BodyDigest, BodyHash, IdempotencyKey};
+use crate::labels::LabelDigest;
 use crate::money::Currency;
 use crate::quantity::{Quantity, QuantitySum};
 use crate::refs::{ContractRef, CustomerId, DocumentRef, EntityRef, EventRef, FormatRef, LineItemId, ProductNo, UsageProductRef};
@@ -79,6 +80,8 @@ pub struct UsageEvent {
     pub validations: Option<Validations>,
     /// The service period and document of the event.
     pub placement: Placement,
+    /// The digest of the label whose distinct texts the terms count (`UNIQUE`).
+    pub unique_digest: Option<LabelDigest>,
     /// The contract product that the event was first matched to, if a change moved it to another one.
     pub first_match: Option<(ContractRef, ProductNo)>,
     /// The submitted event, if a usage format mapped it.
@@ -128,6 +131,7 @@ impl UsageEvent {
             occurred_at: self.occurred_at,
             service_date: self.service_date,
             quantity: self.quantity,
+            is_distinct: None,
         }
     }
 
@@ -218,6 +222,9 @@ pub struct CountedEvent {
     pub service_date: NaiveDate,
     /// The quantity.
     pub quantity: Quantity,
+    /// Whether no other event of the running total has the text of its label that the terms count (`UNIQUE`). `None` if the terms
+    /// count no label. [`LiveLabels`](crate::ledger::live_labels::LiveLabels) tells.
+    pub is_distinct: Option<bool>,
 }
 
 /// Changes of events in a constant size: the sum of a digest of each event that now counts, less those that no longer do. Equal
@@ -282,19 +289,24 @@ pub struct UsageTotal {
     /// The latest service date, `None` under the same conditions as `latest`. After a time zone change, it can differ from the
     /// service date of the latest event.
     pub last_day: Option<NaiveDate>,
+    /// The number of distinct texts of the label that `UNIQUE` counts. `None` without events, and if no line item counts a label.
+    pub distinct: Option<u64>,
 }
 
 impl UsageTotal {
     /// A total without events.
-    pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None, last_day: None };
+    pub const ZERO: Self = Self { sum: QuantitySum::ZERO, events: 0, max: None, latest: None, last_day: None, distinct: None };
 
     /// Returns the total with one more event. The order of additions doesn't matter.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] if the sum exceeds its digits.
     pub fn plus(self, event: CountedEvent) -> Result<Self, AmountOutOfRange> {
+        let adds = event.is_distinct.map(u64::from);
         let later = |latest: CountedEvent| (latest.occurred_at, latest.event_ref) < (event.occurred_at, event.event_ref);
         let first = self.events == 0;
+        let distinct = if first { Some(0) } else { self.distinct };
+        let event = CountedEvent { is_distinct: None, ..event };
         Ok(Self {
             sum: self.sum.plus(event.quantity)?,
             events: self.events.checked_add(1).ok_or(AmountOutOfRange)?,
@@ -302,6 +314,7 @@ impl UsageTotal {
             max: if first { Some(event.quantity) } else { self.max.map(|max| max.max(event.quantity)) },
             latest: if first { Some(event) } else { self.latest.map(|latest| if later(latest) { event } else { latest }) },
             last_day: if first { Some(event.service_date) } else { self.last_day.map(|day| day.max(event.service_date)) },
+            distinct: distinct.zip(adds).map(|(distinct, adds)| distinct.saturating_add(adds)),
         })
     }
 
@@ -320,6 +333,8 @@ impl UsageTotal {
             max: self.max.zip(other.max).map(|(max, other)| max.max(other)),
             latest: self.latest.zip(other.latest).map(|(a, b)| if later(a) < later(b) { b } else { a }),
             last_day: self.last_day.zip(other.last_day).map(|(day, other)| day.max(other)),
+            // Both can have the same texts.
+            distinct: None,
         })
     }
 
@@ -353,6 +368,7 @@ impl UsageTotal {
             max: self.max.filter(|max| *max != event.quantity),
             latest,
             last_day: self.last_day.filter(is_known),
+            distinct: self.distinct.zip(event.is_distinct).map(|(distinct, is_last)| distinct.saturating_sub(u64::from(is_last))),
         })
     }
 
@@ -367,6 +383,7 @@ impl UsageTotal {
             Aggregation::Sum | Aggregation::Count => true,
             Aggregation::Max => self.events == 0 || self.max.is_some(),
             Aggregation::Latest => self.events == 0 || self.latest.is_some(),
+            Aggregation::Unique => self.events == 0 || self.distinct.is_some(),
         }
     }
 
@@ -377,6 +394,7 @@ impl UsageTotal {
             Aggregation::Count => Decimal::from(self.events),
             Aggregation::Max => self.max.map_or(Decimal::ZERO, Quantity::as_decimal),
             Aggregation::Latest => self.latest.map_or(Decimal::ZERO, |latest| latest.quantity.as_decimal()),
+            Aggregation::Unique => self.distinct.map_or(Decimal::ZERO, Decimal::from),
         }
     }
 }
@@ -392,6 +410,7 @@ mod tests {
             occurred_at: Timestamp::parse(at).expect(at),
             service_date: NaiveDate::MIN,
             quantity: Quantity::parse(quantity).expect(quantity),
+            is_distinct: None,
         };
         let mut events = [
             event(1, "2026-01-03T00:00:00Z", "2.5"),
@@ -423,6 +442,7 @@ mod tests {
             occurred_at: Timestamp::parse(at).expect(at),
             service_date: day(on),
             quantity: Quantity::ONE,
+            is_distinct: None,
         };
         // The second event arrived after the zone had moved west.
         let (first, second) = (event(1, "2026-03-10T03:00:00Z", 10), event(2, "2026-03-10T05:00:00Z", 9));
@@ -446,6 +466,7 @@ mod tests {
             occurred_at: Timestamp::parse(at).expect(at),
             service_date: NaiveDate::from_ymd_opt(2026, 1, day).expect("a day of January"),
             quantity: Quantity::parse(quantity).expect(quantity),
+            is_distinct: None,
         };
         let events = [
             event(1, "2026-01-03T00:00:00Z", "2.5", 3),
@@ -479,6 +500,7 @@ mod tests {
                 occurred_at: Timestamp::parse("2026-01-03T00:00:00Z").expect("an instant"),
                 service_date: NaiveDate::MIN,
                 quantity: Quantity::parse(quantity).expect(quantity),
+                is_distinct: None,
             })
         };
         assert_eq!(event(1, "2").negated().plus(event(1, "2.0")), EventChanges::NONE);

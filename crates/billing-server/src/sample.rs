@@ -117,6 +117,7 @@ fn usage_product_profile(name: &str, unit: &str) -> CommandResult<UsageProductPr
         unit: Some(line(unit)?),
         unit_code: UnitCode::ONE,
         aggregation: Aggregation::Sum,
+        unique_by: None,
     })
 }
 

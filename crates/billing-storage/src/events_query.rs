@@ -228,7 +228,9 @@ impl Columns {
         match self {
             Self::Count => "SELECT count(*)",
             Self::Page { .. } => "SELECT e.event_id, e.customer_id",
-            Self::Metered { .. } => "SELECT e.event_id, e.customer_id, e.usage_product_ref, e.occurred_at, e.quantity",
+            Self::Metered { .. } => {
+                "SELECT e.event_id, e.customer_id, e.usage_product_ref, e.occurred_at, e.quantity, e.unique_digest"
+            }
             Self::ReportData => "SELECT e.event_id, e.report_data",
             Self::Reported => {
                 "SELECT e.event_id, e.occurred_at, e.quantity, e.report_data, c.customer_ref, c.name, e.usage_product_ref, p.name, \

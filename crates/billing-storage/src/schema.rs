@@ -68,6 +68,7 @@ editable_tables! {
             unit -> Nullable<Text>,
             unit_code -> Text,
             aggregation -> Text,
+            unique_by -> Nullable<Text>,
         }
     /// The editable columns of a pricing.
     pricings (organization_id, pricing_ref) { organization_id -> Id, pricing_ref -> Text }
@@ -394,6 +395,7 @@ tables! {
         latest_event_id -> Nullable<Id>,
         latest_quantity -> Nullable<Dec>,
         last_day -> Nullable<Day>,
+        distinct_values -> Nullable<BigInt>,
     }
     usage_events (event_id, customer_id) {
         event_id -> Id,
@@ -420,6 +422,7 @@ tables! {
         answered_document_id -> Nullable<Id>,
         first_contract_id -> Nullable<Id>,
         first_product_no -> Nullable<Integer>,
+        unique_digest -> Nullable<Id>,
     }
     usage_event_revisions (event_id, customer_id, revision) {
         event_id -> Id,

@@ -18,6 +18,7 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::format::Expression;
+use billing_domain::labels::LabelKey;
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
 use billing_domain::notification::{NotificationType, Subject};
 use billing_domain::party::appearance::{AccentColor, Footer, Logo};
@@ -143,6 +144,7 @@ leaves! {
     Prose, "text", shown, |text| if text.is_empty() { None } else { Self::joined(&[text]) };
     CustomerRef, "a reference", shown, |text| Self::parse(text).ok();
     EntityRef, "a reference", shown, |text| Self::parse(text).ok();
+    LabelKey, "a label", shown, |text| Self::parse(text).ok();
     UsageProductRef, "a reference", shown, |text| Self::parse(text).ok();
     PricingRef, "a reference", shown, |text| Self::parse(text).ok();
     FormatRef, "a reference", shown, |text| Self::parse(text).ok();
@@ -206,6 +208,7 @@ words! {
     BillWith, "what a line is billed with" { BillWith::Fixed = "FIXED", BillWith::Usage = "USAGE" }
     Aggregation, "an aggregation" {
         Aggregation::Sum = "SUM", Aggregation::Count = "COUNT", Aggregation::Max = "MAX", Aggregation::Latest = "LATEST",
+        Aggregation::Unique = "UNIQUE",
     }
     Recurrence, "a recurrence" { Recurrence::EachPeriod = "EACH_PERIOD", Recurrence::Once = "ONCE" }
     PaymentTime, "a payment time" {

@@ -1,6 +1,7 @@
 //! Statements on running totals that diesel cannot write as prepared statements.
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::ports::{LabelOfTotal, StoreResult};
 use billing_domain::refs::LineItemId;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use chrono::NaiveDate;
@@ -13,8 +14,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::hand_written::statement;
+use crate::ports::stored;
 use crate::sql_types::{Day, Dec, Id, Ts};
-use crate::written_rows::{Columns, RowBackend as _, UpdateRows, column, push_rows};
+use crate::written_rows::{Columns, RowBackend as _, UpdateRows, checked_column, column, push_rows};
 
 /// The columns of a key.
 #[derive(Debug)]
@@ -57,23 +59,25 @@ pub(crate) struct PutTotal<'a> {
     latest_event_id: Option<Uuid>,
     latest_quantity: Option<Decimal>,
     last_day: Option<NaiveDate>,
+    distinct_values: Option<i64>,
 }
 
 impl<'a> PutTotal<'a> {
-    pub(crate) fn new(organization: Uuid, customer_id: Uuid, key: &'a UsageKey, total: &UsageTotal, events: i64) -> Self {
-        Self {
+    pub(crate) fn new(organization: Uuid, customer_id: Uuid, key: &'a UsageKey, total: &UsageTotal) -> StoreResult<Self> {
+        Ok(Self {
             organization,
             customer_id,
             key: KeyColumns::of(key),
             sum: total.sum.as_decimal(),
-            events,
+            events: stored(total.events)?,
             max: total.max.map(|max| max.as_decimal()),
             latest_at: total.latest.map(|latest| latest.occurred_at),
             latest_service_date: total.latest.map(|latest| latest.service_date),
             latest_event_id: total.latest.map(|latest| latest.event_ref.as_uuid()),
             latest_quantity: total.latest.map(|latest| latest.quantity.as_decimal()),
             last_day: total.last_day,
-        }
+            distinct_values: total.distinct.map(stored).transpose()?,
+        })
     }
 }
 
@@ -122,6 +126,8 @@ macro_rules! fragments {
                 out.push_bind_param::<Nullable<Dec>, _>(&self.latest_quantity)?;
                 out.push_sql(", last_day = ");
                 out.push_bind_param::<Nullable<Day>, _>(&self.last_day)?;
+                out.push_sql(", distinct_values = ");
+                out.push_bind_param::<Nullable<BigInt>, _>(&self.distinct_values)?;
                 out.push_sql(" WHERE customer_id = ");
                 out.push_bind_param::<Id, _>(&self.customer_id)?;
                 out.push_sql(" AND organization_id = ");
@@ -134,7 +140,7 @@ macro_rules! fragments {
 }
 fragments!(Pg, Sqlite);
 
-/// Returns the columns of the keys of running totals, and of their values.
+/// Returns the columns of the keys of running totals, and of their values that new events add to.
 fn columns_of(totals: &[PutTotal<'_>]) -> (Columns, Columns) {
     let keys = vec![
         ("customer_id", column(totals, |total| total.customer_id)),
@@ -159,8 +165,9 @@ fn columns_of(totals: &[PutTotal<'_>]) -> (Columns, Columns) {
 
 /// Replaces any number of running totals.
 pub(crate) fn put_totals(totals: &[PutTotal<'_>]) -> UpdateRows {
-    let (mut keys, values) = columns_of(totals);
+    let (mut keys, mut values) = columns_of(totals);
     keys.push(("organization_id", column(totals, |total| total.organization)));
+    values.push(("distinct_values", column(totals, |total| total.distinct_values)));
     UpdateRows::new("usage_totals", keys, values)
 }
 
@@ -190,6 +197,7 @@ pub(crate) type TotalColumns = (
     Nullable<Id>,
     Nullable<Dec>,
     Nullable<Day>,
+    Nullable<BigInt>,
 );
 
 impl AddTotals {
@@ -295,8 +303,54 @@ impl QueryFragment<Pg> for AddTotals {
         self.push_customers("t.customer_id", &mut out)?;
         out.push_sql(
             " RETURNING t.contract_id, t.product_no, t.period_start, t.usage_product_ref, t.line_item_id, t.sum, t.events, t.max, \
-             t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day",
+             t.latest_at, t.latest_service_date, t.latest_event_id, t.latest_quantity, t.last_day, t.distinct_values",
         );
         Ok(())
+    }
+}
+
+/// Counts the events that have the texts of labels, each up to a limit, on PostgreSQL. Returns the position of each text.
+#[derive(Debug)]
+pub(crate) struct CountLabels {
+    /// Whether the statement also names the customers by themselves, from which a distributed database finds their nodes.
+    names_customers: bool,
+    columns: Columns,
+    up_to: i64,
+}
+
+impl CountLabels {
+    pub(crate) fn new(asked: &[(usize, &LabelOfTotal)], up_to: i64, is_spread: bool) -> StoreResult<Self> {
+        let columns = vec![
+            ("customer_id", column(asked, |(_, (customer_id, ..))| customer_id.as_uuid())),
+            ("position", checked_column(asked, |(position, _)| stored::<i32, _>(*position))?),
+            ("contract_id", column(asked, |(_, (_, key, _))| key.contract_ref.as_uuid())),
+            ("product_no", column(asked, |(_, (_, key, _))| i32::from(key.product_no.0))),
+            ("service_start", column(asked, |(_, (_, key, _))| key.period_start)),
+            ("usage_product_ref", column(asked, |(_, (_, key, _))| key.usage_product_ref.as_str())),
+            ("unique_digest", column(asked, |(_, (.., digest))| digest.as_uuid())),
+        ];
+        Ok(Self { names_customers: is_spread, columns, up_to })
+    }
+}
+
+statement!([] CountLabels => (Integer, BigInt));
+
+impl QueryFragment<Pg> for CountLabels {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "SELECT n.position, (SELECT count(*) FROM (SELECT FROM usage_events e WHERE e.contract_id = n.contract_id \
+             AND e.product_no = n.product_no AND e.service_start = n.service_start \
+             AND e.usage_product_ref = n.usage_product_ref AND e.unique_digest = n.unique_digest AND NOT e.deleted \
+             AND e.customer_id = n.customer_id",
+        );
+        if let (true, Some(customers)) = (self.names_customers, self.columns.first()) {
+            out.push_sql(" AND e.customer_id = ANY(");
+            Pg::push_array(customers, 0, &mut out)?;
+            out.push_sql(")");
+        }
+        out.push_sql(" LIMIT ");
+        out.push_bind_param::<BigInt, _>(&self.up_to)?;
+        out.push_sql(") f) FROM ");
+        push_rows(&self.columns, "n", &mut out)
     }
 }

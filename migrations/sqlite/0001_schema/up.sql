@@ -166,7 +166,9 @@ CREATE TABLE usage_products (
     unit              TEXT,
     -- From UN/ECE Recommendations 20 and 21. C62 is one piece.
     unit_code         TEXT NOT NULL DEFAULT 'C62',
-    aggregation       TEXT NOT NULL CHECK (aggregation IN ('SUM', 'COUNT', 'MAX', 'LATEST')),
+    aggregation       TEXT NOT NULL CHECK (aggregation IN ('SUM', 'COUNT', 'MAX', 'LATEST', 'UNIQUE')),
+    -- The label whose distinct texts UNIQUE counts.
+    unique_by         TEXT,
     created_at        INTEGER NOT NULL,
     updated_at        INTEGER NOT NULL,
     PRIMARY KEY (organization_id, usage_product_ref)
@@ -750,6 +752,8 @@ CREATE TABLE usage_totals (
     latest_quantity     TEXT,
     -- The latest service date of all events. A time zone that moved west can make it later than `latest_service_date`.
     last_day            INTEGER,
+    -- The number of distinct texts of the label that UNIQUE counts. NULL if no line item counts a label.
+    distinct_values     INTEGER,
     PRIMARY KEY (customer_id, contract_id, product_no, period_start, usage_product_ref, line_item_id),
     FOREIGN KEY (contract_id, customer_id) REFERENCES contracts (contract_id, customer_id),
     CHECK ((latest_at IS NULL) = (latest_event_id IS NULL) AND (latest_at IS NULL) = (latest_quantity IS NULL)
@@ -775,6 +779,8 @@ CREATE TABLE usage_events (
     -- The contract product that the event was first matched to. NULL: contract_id and product_no.
     first_contract_id    BLOB,
     first_product_no     INTEGER,
+    -- The first 16 bytes of the SHA-256 of the label that UNIQUE counts. NULL if the terms count no label.
+    unique_digest        BLOB,
     occurred_at          INTEGER NOT NULL,
     service_date         INTEGER NOT NULL DEFAULT 0,
     quantity             TEXT NOT NULL,
@@ -791,12 +797,16 @@ CREATE TABLE usage_events (
     deleted              INTEGER NOT NULL,
     PRIMARY KEY (event_id, customer_id)
 ) STRICT, WITHOUT ROWID;
--- Each index here slows down every event, so there are only two. This one finds the events of a service period, to count them again, and
+-- Each index here slows down every event, so there are only two for all events. This one finds the events of a service period, to count them again, and
 -- those of a document by stepping from period to period.
 CREATE INDEX usage_events_of_period ON usage_events (customer_id, contract_id, product_no, service_start, document_id);
 -- Lists and counts of all events by time read this index alone. It takes less time per event than the index above: events arrive nearly in
 -- the order of time, so those of a group are next to each other.
 CREATE INDEX usage_events_by_time ON usage_events (occurred_at, event_id, deleted);
+-- Only events with a digest are in this index, which tells whether a text of a label is already counted.
+CREATE INDEX usage_events_by_label ON usage_events
+    (customer_id, contract_id, product_no, service_start, usage_product_ref, unique_digest)
+    WHERE NOT deleted AND unique_digest IS NOT NULL;
 
 -- Superseded revisions only, so that an event that never changes takes one row.
 CREATE TABLE usage_event_revisions (

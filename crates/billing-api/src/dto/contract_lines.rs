@@ -19,7 +19,7 @@ use super::input::{Fields, Node};
 use super::labels::WhereJson;
 use super::prices::PriceJson;
 use super::schemas::{Presence, Schemas};
-use super::values::{DateText, LineText};
+use super::values::{DateText, LabelKeyText, LineText};
 use super::wire::{ExactNumber, NamedRef};
 
 object! {
@@ -137,6 +137,8 @@ answer! {
         @omitted rest: Option<bool> = usage.and_then(|usage| (usage.selector == Selector::Rest).then_some(true)),
         /// Aggregation of a period's usage; USAGE only.
         @omitted aggregation: Option<AggregationWord> = item.metered().map(|metered| metered.aggregation),
+        /// Label whose distinct values are counted; only with the aggregation UNIQUE.
+        @omitted unique_by: Option<LabelKeyText> = item.metered().and_then(|metered| metered.unique_by.as_ref()),
         /// True for a good; omitted for a service.
         @omitted goods: Option<bool> = item.is_goods().then_some(true),
         /// Quantity subtracted from a period's usage before it is priced; USAGE only.

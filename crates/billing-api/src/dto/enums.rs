@@ -152,7 +152,7 @@ readable_words! {
     CycleUnitWord is CycleUnit { "ONE_TIME" = OneTime, "MONTHLY" = Monthly, "YEARLY" = Yearly, "QUARTERLY" = Quarterly }
 
     /// How the quantities of a period are aggregated.
-    AggregationWord is Aggregation { "SUM" = Sum, "COUNT" = Count, "MAX" = Max, "LATEST" = Latest }
+    AggregationWord is Aggregation { "SUM" = Sum, "COUNT" = Count, "MAX" = Max, "LATEST" = Latest, "UNIQUE" = Unique }
 
     /// Tax category: S standard rate, Z zero rate, E exempt, AE reverse charge, G export, O not subject to tax.
     TaxCategoryWord is TaxCategory { "S" = S, "Z" = Z, "E" = E, "AE" = Ae, "G" = G, "O" = O }

@@ -91,7 +91,8 @@ object! {
         /// Whether the line item counts the events that no other line item of the usage product with `where` counts; USAGE
         /// only. Excludes `where`. Default: false.
         rest: Option<bool>,
-        /// Aggregation of a period's usage; USAGE only. Default: the usage product's. COUNT has no unit.
+        /// Aggregation of a period's usage; USAGE only. Default: the usage product's. COUNT and UNIQUE have no
+        /// unit.
         aggregation: Option<Aggregation>,
         /// Price. FIXED line items accept any model except PERCENTAGE, USAGE line items any except FLAT.
         price: PriceModel,

@@ -7,6 +7,7 @@ use billing_domain::codes::FormError;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::ExpressionError;
 use billing_domain::idempotency::IdempotencyKeyError;
+use billing_domain::labels::LabelKeyError;
 use billing_domain::metadata::MetadataError;
 use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
@@ -33,6 +34,7 @@ impl Reason for NumberPrefixError {}
 impl Reason for FileNameError {}
 impl Reason for DelimiterError {}
 impl Reason for ColumnMapError {}
+impl Reason for LabelKeyError {}
 
 impl Reason for TextError {
     fn code(&self) -> &'static str {

@@ -3,6 +3,7 @@
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Aggregation, UsageProduct, UsageProductProfile};
 use billing_domain::codes::UnitCode;
+use billing_domain::labels::LabelKey;
 use billing_domain::refs::UsageProductRef;
 use billing_domain::text::OneLine;
 
@@ -19,6 +20,8 @@ fields! {
         unit_code: UnitCode = UnitCode::ONE,
         /// How the quantities of a period are aggregated. Default: SUM.
         aggregation: Aggregation = Aggregation::default(),
+        /// Label whose distinct values the aggregation UNIQUE counts: a key of additional_report_data.
+        unique_by: Option<LabelKey>,
     }
     with {
         ignore_response_fields!(UsageProductJson);

@@ -6,6 +6,7 @@ use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::{Expression, MAX_EXPRESSION_BYTES};
 use billing_domain::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
+use billing_domain::labels::LabelKey;
 use billing_domain::money::{Currency, Percentage, Price, SignedPrice};
 use billing_domain::party::appearance::{AccentColor, Footer, Logo, MAX_FOOTER_CHARS};
 use billing_domain::party::bank::{Bic, Iban, RoutingNumber};
@@ -17,7 +18,7 @@ use billing_domain::refs::{
     RefError, UsageProductRef, is_dot_segment,
 };
 use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
-use billing_domain::usage::{MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
+use billing_domain::usage::{MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
@@ -124,6 +125,8 @@ text_values! {
         |node| node.parsed(ExemptionCode::parse);
     /// A unit code of UN/ECE Recommendation 20 or 21.
     UnitCode as UnitCodeText: limited(2, 3, "^[A-Z0-9]+$"), example "C62", |node| node.parsed(UnitCode::parse);
+    /// The key of a label: of an entry of additional_report_data.
+    LabelKey as LabelKeyText: limited(1, MAX_REPORT_KEY_CHARS, VISIBLE_LINE), example "user", |node| node.parsed(LabelKey::parse);
     /// Buyer reference printed on documents.
     BuyerReference as BuyerReferenceText: limited(1, MAX_BUYER_REFERENCE_CHARS, VISIBLE_LINE), example "04011000-12345-35",
         |node| node.parsed(BuyerReference::parse), as_str;

@@ -111,9 +111,9 @@ pub fn list_pricings(cx: &mut Cx<'_>, list: &ListRequest) -> UseCaseResult<Page<
 
 /// Checks that line items are distinct and that their usage products exist.
 fn check_content(cx: &mut Cx<'_>, content: &PricingContent) -> UseCaseResult<()> {
-    content.check()?;
     let refs: Vec<UsageProductRef> = content.metered().map(|(_, usage_product_ref)| usage_product_ref.clone()).collect();
     let known = cx.tx.usage_products_by_refs(cx.organization, &refs)?;
+    content.check(&known)?;
     let mut found = Violations::none();
     for (i, wanted) in content.metered() {
         if !known.iter().any(|product| product.usage_product_ref == *wanted) {

@@ -16,7 +16,7 @@ use crate::error::{ResourceKind, UseCaseResult};
 /// # Errors
 /// Returns one of these errors:
 /// - [`AlreadyExists`](crate::error::UseCaseError::AlreadyExists) if the reference is in use.
-/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid references.
+/// - [`Invalid`](crate::error::UseCaseError::Invalid) for invalid values and references.
 pub fn create_usage_product(
     cx: &mut Cx<'_>,
     reference: Option<UsageProductRef>,
@@ -28,6 +28,7 @@ pub fn create_usage_product(
         created_at: cx.now,
         updated_at: cx.now,
     };
+    made.profile.check()?;
     inserted(ResourceKind::UsageProduct, cx.tx.insert_usage_product(cx.organization, &made)?)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::UsageProduct(&made)))?;
     Ok(made)
@@ -51,6 +52,7 @@ pub fn edit_usage_product(
     if made != present {
         made.updated_at = cx.now;
     }
+    made.profile.check()?;
     updated(ResourceKind::UsageProduct, cx.tx.update_usage_product(cx.organization, &made)?)?;
     let change = AuditChange::From(AuditSubject::UsageProduct(&present), AuditSubject::UsageProduct(&made));
     cx.audit(AuditAction::Edit, change)?;

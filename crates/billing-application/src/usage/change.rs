@@ -11,10 +11,12 @@ use billing_domain::calendar::{Date, Period};
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, require_not_future};
+use billing_domain::labels::LabelDigest;
+use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::{ContractBook, Entry, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{StoreError, Tx};
+use billing_domain::ports::{LabelOfTotal, StoreError, Tx};
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{CountedEvent, Placement, ReportData, UsageEvent, UsageKey};
@@ -122,8 +124,20 @@ fn is_read(contracts: &[Contract], event: &UsageEvent, key: &str) -> bool {
 /// A service period that an event is matched to.
 struct TargetPeriod {
     key: UsageKey,
+    unique_digest: Option<LabelDigest>,
     service_period: Period,
     service_date: Date,
+}
+
+/// A change of an event in the running totals that count it.
+struct CountedChange<'a> {
+    /// The total that counts the event before the change.
+    old_key: &'a UsageKey,
+    /// The period of another total that counts it afterwards.
+    moved: Option<&'a TargetPeriod>,
+    counted: CountedEvent,
+    /// `None` if the event is deleted.
+    after: Option<CountedEvent>,
 }
 
 /// The books of the locked contracts, including the decisions made so far.
@@ -135,6 +149,8 @@ struct WorkingBooks {
     changed: BTreeSet<UsageKey>,
     /// Contracts whose events were moved to other documents, which is not stored yet.
     moved: BTreeSet<ContractRef>,
+    /// The texts of labels that `UNIQUE` counts, after the decisions made so far.
+    live: LiveLabels,
 }
 
 impl ChangeBatch<'_> {
@@ -170,6 +186,7 @@ impl ChangeBatch<'_> {
         // Load the events again, because only now can nobody else change them.
         let seen = self.look(cx, found, Some(&Vec::from_iter(customers)))?;
         books.know(cx.tx, cx.organization, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
+        books.know_labels(cx.tx, seen.iter().filter_map(|(_, seen)| seen.as_ref().ok()))?;
         let (mut shown, mut indices, mut revisions) = (Vec::new(), Vec::new(), Vec::new());
         for (index, seen) in seen {
             let outcome = seen.and_then(|seen| {
@@ -276,8 +293,9 @@ impl ChangeBatch<'_> {
                 if !moved.is_rescheduled() && !moved.changed_labels().any(|key| is_read(of_customer, &moved.event, key)) {
                     return Ok(moved);
                 }
-                let target = Some(target_of(&moved, of_customer, &entities)?);
-                Ok(ChangeCandidate { target, ..moved })
+                let target = target_of(&moved, of_customer, &entities)?;
+                let revised = UsageEvent { unique_digest: target.unique_digest, ..moved.revised };
+                Ok(ChangeCandidate { target: Some(target), revised, ..moved })
             });
         }
         Ok(())
@@ -324,8 +342,17 @@ impl ChangeBatch<'_> {
         }
         let mut book = books.take(from)?;
         let mut other = to.map(|to| books.take(to)).transpose()?;
-        let keys = (&old_key, moved);
-        let decided = self.revise_in(cx, books, (&mut book, other.as_mut()), seen, (keys, service_date));
+        let live = books.live.clone();
+        let counted = books.live.remove(&old_key, present.unique_digest, present.counted());
+        let after = (!revised.deleted).then(|| {
+            let key = moved.map_or(&old_key, |moved| &moved.key);
+            books.live.add(key, revised.unique_digest, CountedEvent { service_date, ..revised.counted() })
+        });
+        let change = CountedChange { old_key: &old_key, moved, counted, after };
+        let decided = self.revise_in(cx, books, (&mut book, other.as_mut()), seen, change);
+        if !decided.as_ref().is_ok_and(Option::is_some) {
+            books.live = live;
+        }
         books.put(book);
         if let Some(other) = other {
             books.put(other);
@@ -353,7 +380,7 @@ impl ChangeBatch<'_> {
         books: &WorkingBooks,
         (book, other): (&mut ContractBook, Option<&mut ContractBook>),
         ChangeCandidate { event: present, revised, .. }: &ChangeCandidate,
-        ((old_key, moved), service_date): ((&UsageKey, Option<&TargetPeriod>), Date),
+        CountedChange { old_key, moved, counted, after }: CountedChange<'_>,
     ) -> UseCaseResult<Option<Placement>> {
         let (organization, now) = (cx.organization, cx.now);
         let listed_on = present.placement.document_ref;
@@ -363,7 +390,7 @@ impl ChangeBatch<'_> {
             return Ok(None);
         }
         let total = book_repository::usage_total(cx.tx, organization, book, old_key)?;
-        let mut without = total.minus(present.counted())?;
+        let mut without = total.minus(counted)?;
         // The reduced total may lack values that the line items need.
         if !book.total_suffices(old_key, &without) {
             if !may_count {
@@ -372,8 +399,7 @@ impl ChangeBatch<'_> {
             let except = Some(present.event_ref);
             without = cx.tx.recount_usage(organization, &book.contract, &present.period_key(), except)?.total(old_key);
         }
-        let after = (!revised.deleted).then(|| CountedEvent { service_date, ..revised.counted() });
-        let change = post::PresentEvent { key: old_key, counted: present.counted(), without, listed_on };
+        let change = post::PresentEvent { key: old_key, counted, without, listed_on };
         let ids = &mut cx.ids();
         let before = books.before(book)?;
         let Some(moved) = moved else {
@@ -438,7 +464,7 @@ fn contracts_of(organization: OrganizationId, seen: &ChangeCandidate) -> BTreeSe
 impl WorkingBooks {
     fn of(held: Vec<ContractBook>) -> Self {
         let now = held.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
-        Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new() }
+        Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new(), live: LiveLabels::default() }
     }
 
     /// Loads the documents that carry the events.
@@ -455,6 +481,22 @@ impl WorkingBooks {
         let mut of_book = |contract_ref: &ContractRef| listed_on.remove(contract_ref).unwrap_or_default();
         let wanted = self.now.keys().map(&mut of_book).collect();
         book_repository::load_documents_of_all(tx, organization, self.now.values_mut().collect(), wanted)
+    }
+
+    /// Loads how many events have the texts of labels that the changes add or remove.
+    fn know_labels<'s>(&mut self, tx: &mut dyn Tx, seen: impl Iterator<Item = &'s ChangeCandidate>) -> UseCaseResult<()> {
+        let (mut labels, mut changes): (BTreeSet<LabelOfTotal>, u32) = (BTreeSet::new(), 1);
+        for ChangeCandidate { event, revised, target } in seen {
+            let moved = target.as_ref().map_or_else(|| event.period_key(), |target| target.key.clone());
+            let of_event = [(event.period_key(), event.unique_digest), (moved, revised.unique_digest)];
+            let of_event = of_event.into_iter().filter_map(|(key, digest)| Some((event.customer_id, key, digest?)));
+            labels.extend(of_event);
+            changes = changes.saturating_add(1);
+        }
+        if !labels.is_empty() {
+            self.live = tx.live_labels(&Vec::from_iter(labels), changes)?;
+        }
+        Ok(())
     }
 
     /// Returns the key of the running total that counts a stored event.
@@ -551,6 +593,7 @@ fn target_of(
     let found = match_changed_event(facts, event.first_matched(), service_date, contracts, entities)?;
     Ok(TargetPeriod {
         key: found.usage_key(&revised.usage_product_ref),
+        unique_digest: found.unique_digest,
         service_period: found.period.days(),
         service_date: found.service_date,
     })

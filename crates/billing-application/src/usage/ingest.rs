@@ -15,10 +15,12 @@ use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
 use billing_domain::event_input::NewUsageEvent;
 use billing_domain::imports::ImportedEvent;
+use billing_domain::labels::LabelDigest;
+use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::{ContractBook, ContractHeader, Entry, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{Lock, StoreError};
+use billing_domain::ports::{LabelOfTotal, Lock, StoreError};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
 };
@@ -82,7 +84,20 @@ pub(super) struct MatchedEvent<'n> {
     pub(super) resolved: ResolvedEvent<'n>,
     counted: CountedEvent,
     pub(super) key: UsageKey,
+    unique_digest: Option<LabelDigest>,
     service_period: Period,
+}
+
+impl MatchedEvent<'_> {
+    /// Adds the event to the counted texts of labels, and returns what counts.
+    fn added_to(&self, live: &mut LiveLabels) -> CountedEvent {
+        live.add(&self.key, self.unique_digest, self.counted)
+    }
+
+    /// Takes the event back from the counted texts of labels.
+    fn take_from(&self, live: &mut LiveLabels) {
+        let CountedEvent { .. } = live.remove(&self.key, self.unique_digest, self.counted);
+    }
 }
 
 /// The results of a batch so far.
@@ -91,6 +106,8 @@ pub(super) struct IngestProgress<'n> {
     /// Duplicates of an event in the same batch, each with the index of the first event.
     duplicates: Vec<(usize, usize)>,
     placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
+    /// The texts of labels that `UNIQUE` counts, of the stored and the placed events.
+    live: LiveLabels,
     /// Events that this path does not handle.
     left: BTreeSet<usize>,
 }
@@ -148,7 +165,8 @@ impl<'a> IngestBatch<'a> {
     pub(super) fn ingest(&self, cx: &mut Cx<'_>, path: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let (names, recalled) = recall(cx, self.shortcuts, &Vec::from_iter(self.new_events()))?;
         let outcomes = self.events.iter().map(|_| None).collect();
-        let mut progress = IngestProgress { outcomes, duplicates: Vec::new(), placed: Vec::new(), left: BTreeSet::new() };
+        let (duplicates, placed) = (Vec::new(), Vec::new());
+        let mut progress = IngestProgress { outcomes, duplicates, placed, live: LiveLabels::default(), left: BTreeSet::new() };
         let resolved = self.fresh(cx, &names, &mut progress)?;
         let (mut books, matched, refused) = match path {
             // The statement that finds the contracts also locks them.
@@ -173,7 +191,7 @@ impl<'a> IngestBatch<'a> {
         }
         let added = self.add_totals(cx, &matched, &mut books)?;
         if added.is_none() {
-            self.lock_totals(cx, &matched, &mut books)?;
+            progress.live = self.lock_totals(cx, &matched, &mut books)?;
         }
         let all = matched.len();
         for group in grouped(matched) {
@@ -285,9 +303,11 @@ impl<'a> IngestBatch<'a> {
                         occurred_at: event.occurred_at,
                         service_date: found.service_date,
                         quantity: event.quantity,
+                        is_distinct: None,
                     };
                     let key = found.usage_key(&product.usage_product_ref);
-                    matched.push(MatchedEvent { resolved: *resolved, counted, key, service_period: found.period.days() });
+                    let (unique_digest, service_period) = (found.unique_digest, found.period.days());
+                    matched.push(MatchedEvent { resolved: *resolved, counted, key, unique_digest, service_period });
                     contracts.entry(contract_ref).or_insert_with(|| {
                         let entities = book_repository::billing(found.contract, entities);
                         let shared = of_customer.iter().find(|contract| contract.contract_ref == contract_ref);
@@ -357,8 +377,9 @@ impl<'a> IngestBatch<'a> {
         Ok(Some((shortcuts, totals)))
     }
 
-    /// Locks the running totals of the events, and completes the totals where the lines of their periods need it.
-    fn lock_totals(&self, cx: &mut Cx<'_>, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<()> {
+    /// Locks the running totals of the events, and completes the totals where the lines of their periods need it. Returns which
+    /// texts of labels are counted already.
+    fn lock_totals(&self, cx: &mut Cx<'_>, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<LiveLabels> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
         for (key, total) in cx.tx.lock_usage(cx.organization, &Vec::from_iter(keys))? {
@@ -367,7 +388,16 @@ impl<'a> IngestBatch<'a> {
                 usage_total(cx.tx, cx.organization, book, &key)?;
             }
         }
-        Ok(())
+        let labels = matched.iter().filter_map(|MatchedEvent { resolved, key, unique_digest, .. }| {
+            let digest = (*unique_digest)?;
+            Some((resolved.customer.id, key.clone(), digest))
+        });
+        let labels: BTreeSet<LabelOfTotal> = labels.collect();
+        if labels.is_empty() {
+            return Ok(LiveLabels::default());
+        }
+        // One event with a text is enough to know that a new one isn't distinct.
+        Ok(cx.tx.live_labels(&Vec::from_iter(labels), 1)?)
     }
 
     /// Puts the events of one running total on documents. Events that only extend a draft are posted together, at the same
@@ -392,21 +422,28 @@ impl<'a> IngestBatch<'a> {
                 None => false,
             };
             if may_share && on_draft && rest.len() > 0 {
-                let all: Vec<CountedEvent> =
-                    std::iter::once(&first).chain(rest.as_slice()).map(|matched| matched.counted).collect();
-                match post(book, &first.key, &all) {
+                let all = || std::iter::once(&first).chain(rest.as_slice());
+                let counted: Vec<CountedEvent> = all().map(|matched| matched.added_to(&mut progress.live)).collect();
+                match post(book, &first.key, &counted) {
                     Ok(document_ref) => {
                         progress.placed.extend(std::iter::once(first).chain(rest).map(|matched| (matched, document_ref)));
                         return Ok(());
                     }
                     Err(error) if is_fatal(&error) => return Err(error),
                     // The document cannot take all events together. Posting them one by one finds the events to reject.
-                    Err(_) => may_share = false,
+                    Err(_) => {
+                        may_share = false;
+                        all().for_each(|matched| matched.take_from(&mut progress.live));
+                    }
                 }
             }
-            match post(book, &first.key, &[first.counted]) {
+            let counted = first.added_to(&mut progress.live);
+            match post(book, &first.key, &[counted]) {
                 Ok(document_ref) => progress.placed.push((first, document_ref)),
-                Err(refusal) => progress.refuse(first.resolved.index, refusal)?,
+                Err(refusal) => {
+                    first.take_from(&mut progress.live);
+                    progress.refuse(first.resolved.index, refusal)?;
+                }
             }
         }
         Ok(())
@@ -420,7 +457,7 @@ impl<'a> IngestBatch<'a> {
         books: &BooksByRef,
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
-        let IngestProgress { mut outcomes, duplicates: twins, mut placed, mut left } = progress;
+        let IngestProgress { mut outcomes, duplicates: twins, mut placed, mut left, live: _ } = progress;
         let (organization, now) = (cx.organization, cx.now);
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> =
@@ -499,6 +536,7 @@ impl<'a> IngestBatch<'a> {
                 service_period: matched.service_period,
                 document_ref,
             },
+            unique_digest: matched.unique_digest,
             first_match: None,
             formatted: new.formatted.clone(),
             recorded_at: now,

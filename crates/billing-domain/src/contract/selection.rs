@@ -1,8 +1,10 @@
 //! Selection of the line item whose running total counts an event (billing rules 4).
 
+use std::collections::BTreeSet;
+
 use super::terms::{MeteredCharge, ProductTerms, SelectedLineItem};
 use crate::catalog::Selector;
-use crate::labels::{UnpricedLabel, Where};
+use crate::labels::{LabelDigest, LabelKey, UnpricedLabel, Where};
 use crate::refs::{LineItemId, UsageProductRef};
 use crate::usage::{ReportData, UsageKey};
 
@@ -64,6 +66,27 @@ impl ProductTerms {
         }
     }
 
+    /// Returns the digest of the label whose distinct texts line items of a usage product count (`UNIQUE`), or `None` if none does.
+    ///
+    /// # Errors
+    /// Returns [`Uncounted::UnpricedLabel`] if the event doesn't have the label.
+    pub fn unique_digest(
+        &self,
+        usage_product_ref: &UsageProductRef,
+        labels: Option<&ReportData>,
+    ) -> Result<Option<LabelDigest>, Uncounted> {
+        let Some(key) = self.unique_by(usage_product_ref).map(LabelKey::as_str) else { return Ok(None) };
+        match labels.and_then(|labels| labels.label(key)) {
+            Some(text) => Ok(Some(LabelDigest::of(&text))),
+            None => Err(Uncounted::UnpricedLabel(UnpricedLabel::new(key, labels, BTreeSet::new()))),
+        }
+    }
+
+    /// Returns the label whose distinct texts line items of a usage product count (`UNIQUE`).
+    pub fn unique_by(&self, usage_product_ref: &UsageProductRef) -> Option<&LabelKey> {
+        self.metering(usage_product_ref).find_map(|(_, metered)| metered.unique_by.as_ref())
+    }
+
     /// Returns the label that the closest condition misses, with all priced values of its key. Returns `None` without conditions.
     fn unpriced(&self, usage_product_ref: &UsageProductRef, labels: Option<&ReportData>) -> Option<UnpricedLabel> {
         let conditions = || self.metering(usage_product_ref).filter_map(|(_, metered)| metered.charge.selector.condition());
@@ -95,6 +118,7 @@ impl ProductTerms {
         let has_key = |condition: &Where| condition.values_of(key).is_some();
         let of_items = self.metering(usage_product_ref).filter_map(|(_, metered)| metered.charge.selector.condition());
         self.condition.iter().chain(of_items).any(has_key)
+            || self.unique_by(usage_product_ref).is_some_and(|it| it.as_str() == key)
     }
 
     /// Returns the selector of a line item that meters a usage product.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ContractBook;
+use super::live_labels::LiveLabels;
 use crate::contract::Contract;
 use crate::contract::amendment::Amendment;
 use crate::decimal::AmountOutOfRange;
 use crate::document::totals::UsageTotals;
+use crate::labels::{LabelDigest, LabelKey};
 use crate::refs::EventRef;
 use crate::refusal::Refusal;
 use crate::usage::{CountedEvent, ReportData, ReportValue, UsageKey, UsageTotal};
@@ -19,6 +21,8 @@ pub const MAX_RECOUNTED_EVENTS: u64 = 100_000;
 pub struct Recount {
     /// The totals with an event.
     pub totals: BTreeMap<UsageKey, UsageTotal>,
+    /// The texts of labels that the totals count (`UNIQUE`). They take memory for each distinct text.
+    live: LiveLabels,
     /// The events that the terms don't count, if any.
     pub uncounted: Option<UncountedEvents>,
 }
@@ -40,7 +44,7 @@ impl Recount {
         self.totals.get(key).copied().unwrap_or(UsageTotal::ZERO)
     }
 
-    /// Counts one more event of a contract's period.
+    /// Counts one more event of a contract's period. `digest` is that of the label that `UNIQUE` counts.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] if a sum exceeds its digits.
@@ -49,14 +53,19 @@ impl Recount {
         contract: &Contract,
         period_key: &UsageKey,
         labels: Option<ReportData>,
+        digest: Option<LabelDigest>,
         event: CountedEvent,
     ) -> Result<(), AmountOutOfRange> {
+        let terms = contract.period_of(period_key).map(|period| period.terms);
+        let is_unique = terms.is_some_and(|terms| terms.unique_by(&period_key.usage_product_ref).is_some());
+        let digest = digest.filter(|_| is_unique);
         match contract.counting_key(period_key, labels.as_ref()) {
-            Ok(key) => {
+            Ok(key) if digest.is_some() == is_unique => {
+                let event = self.live.add(&key, digest, event);
                 let total = self.totals.entry(key).or_insert(UsageTotal::ZERO);
                 *total = total.plus(event)?;
             }
-            Err(_) => match &mut self.uncounted {
+            Ok(_) | Err(_) => match &mut self.uncounted {
                 Some(uncounted) => uncounted.count += 1,
                 None => self.uncounted = Some(UncountedEvents { first: event.event_ref, labels, count: 1 }),
             },
@@ -82,6 +91,11 @@ pub(super) fn recount_reselected<E: From<Refusal>>(
         let Some(from) = amendment.since.get(&key.product_no) else { continue };
         let (Some(old), Some(new)) = (book.contract.period_of(key), amendment.contract.period_of(key)) else { continue };
         let is_changed = old.days().end() > *from && new.terms.meters(&key.usage_product_ref);
+        if let Some(label) = new.terms.unique_by(&key.usage_product_ref).filter(|_| is_changed)
+            && old.terms.unique_by(&key.usage_product_ref) != Some(label)
+        {
+            return Err(uncounted_label(key, label).into());
+        }
         if is_changed && old.terms.is_reselected(new.terms, &key.usage_product_ref, key.line_item_id.as_ref()) {
             reselected.insert(key.of_line_item(None));
         }
@@ -124,6 +138,18 @@ fn uncounted_usage(key: &UsageKey, uncounted: &UncountedEvents) -> Refusal {
         key.usage_product_ref,
         labels_text(labels.as_ref()),
         key.period_start
+    );
+    Refusal::conflict("usage_already_reported", detail)
+}
+
+/// Refuses an edit that counts distinct texts of a label for reported usage, whose labels were not compared.
+fn uncounted_label(key: &UsageKey, label: &LabelKey) -> Refusal {
+    let detail = format!(
+        "usage of {} is already reported in the period from {}, and its distinct values of {} were not counted: choose a later day for \
+         the change",
+        key.usage_product_ref,
+        key.period_start,
+        label.as_str()
     );
     Refusal::conflict("usage_already_reported", detail)
 }

@@ -58,7 +58,7 @@ pub use lists::{
 pub use notifications::{NewDelivery, NotificationFilter, Notifications, NumberedNotification};
 pub use reference_data::{BankAccounts, ExchangeRates, StoredExchangeRate};
 pub use refused::{RefusedFilter, RefusedUsage};
-pub use running_totals::RunningTotals;
+pub use running_totals::{LabelOfTotal, RunningTotals};
 pub use runs::{BillingRuns, RunFilter};
 pub use sandbox::{SandboxClock, SandboxClockStore};
 pub use store::{

@@ -2,9 +2,14 @@
 
 use super::StoreResult;
 use crate::contract::Contract;
+use crate::labels::LabelDigest;
+use crate::ledger::live_labels::LiveLabels;
 use crate::ledger::recount::Recount;
 use crate::refs::{ContractRef, CustomerId, EventRef, OrganizationId, UsageProductRef};
 use crate::usage::{UsageKey, UsageTotal};
+
+/// A running total of a customer, and the digest of a label that `UNIQUE` counts.
+pub type LabelOfTotal = (CustomerId, UsageKey, LabelDigest);
 
 /// Storage of the running totals of usage.
 pub trait RunningTotals {
@@ -28,6 +33,8 @@ pub trait RunningTotals {
         organization: OrganizationId,
         added: &[(CustomerId, UsageKey, UsageTotal)],
     ) -> StoreResult<Option<Vec<(UsageKey, UsageTotal)>>>;
+    /// Returns how many live events of running totals have each text of a label, counted up to a limit. The totals must be locked.
+    fn live_labels(&mut self, labels: &[LabelOfTotal], up_to: u32) -> StoreResult<LiveLabels>;
     /// Returns the sum of the event counts of an organization's totals, optionally of one customer, contract or usage
     /// product.
     fn events_in_totals(
@@ -38,7 +45,8 @@ pub trait RunningTotals {
         usage_product_ref: Option<&UsageProductRef>,
     ) -> StoreResult<u64>;
     /// Recounts the totals of all line items of a usage product in a period, by the terms of the contract, from the events
-    /// that are not deleted, optionally without one event. Uses bounded memory for any number of events.
+    /// that are not deleted, optionally without one event. Uses bounded memory for any number of events, except for the
+    /// distinct texts that `UNIQUE` counts.
     fn recount_usage(
         &mut self,
         organization: OrganizationId,

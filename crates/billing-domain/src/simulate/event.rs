@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 
 use super::value::{Given, StepTime};
+use crate::labels::LabelDigest;
 use crate::quantity::Quantity;
 use crate::refs::{DocumentRef, ProductNo};
 use crate::refusal::Refusal;
@@ -16,6 +17,8 @@ pub(super) struct SimulatedEvent {
     /// The key of the running total of all line items in the event's period.
     pub(super) period_key: UsageKey,
     pub(super) labels: Option<ReportData>,
+    /// The digest of the label that `UNIQUE` counts.
+    pub(super) unique_digest: Option<LabelDigest>,
     /// The product that the event was first matched to.
     pub(super) first_product: ProductNo,
     /// The document with the latest change of the event.

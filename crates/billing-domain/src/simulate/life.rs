@@ -7,12 +7,11 @@ use uuid::Uuid;
 
 use super::accounts::Accounts;
 use super::event::SimulatedEvent;
-use super::price::PriceList;
+use super::price::{PriceList, add_usage_product};
 use super::setup::{Setup, entities, unknown};
 use super::value::Given;
 use crate::access::Actor;
 use crate::calendar::{Period, TimeZone, Timestamp};
-use crate::catalog::UsageProduct;
 use crate::contract::resolve::Catalog;
 use crate::contract::{Contract, ContractProduct, check_products};
 use crate::document::totals::DocumentContent;
@@ -272,17 +271,13 @@ impl Life {
     }
 }
 
-/// Replaces the price list with the same reference. Usage products keep their first definition.
+/// Replaces the price list with the same reference. Usage products keep their first definition, to which a label to
+/// count can be added.
 fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> {
     let (pricing, usage_products) = prices.read()?;
     catalog.pricings.retain(|other| other.pricing_ref != pricing.pricing_ref);
     catalog.pricings.push(pricing);
-    for product in usage_products {
-        let is_known = |other: &UsageProduct| other.usage_product_ref == product.usage_product_ref;
-        if !catalog.usage_products.iter().any(is_known) {
-            catalog.usage_products.push(product);
-        }
-    }
+    usage_products.into_iter().for_each(|product| add_usage_product(&mut catalog.usage_products, product));
     Ok(())
 }
 

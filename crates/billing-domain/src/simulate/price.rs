@@ -7,7 +7,7 @@ use crate::catalog::{
     UsageCharge, UsagePrice, UsageProduct, UsageProductProfile,
 };
 use crate::codes::UnitCode;
-use crate::labels::Where;
+use crate::labels::{LabelKey, Where};
 use crate::money::{Currency, Percentage, Price};
 use crate::quantity::Quantity;
 use crate::refs::{LineItemId, PricingRef, UsageProductRef};
@@ -27,6 +27,7 @@ pub struct Prices {
     usage_product: Option<Given<UsageProductRef>>,
     aggregation: Aggregation,
     line_aggregation: Option<Aggregation>,
+    unique_by: Option<Given<LabelKey>>,
     events: CountedEvents,
 }
 
@@ -115,6 +116,7 @@ impl Prices {
             usage_product: None,
             aggregation: Aggregation::Sum,
             line_aggregation: None,
+            unique_by: None,
             events: CountedEvents::Every,
         }
     }
@@ -182,6 +184,13 @@ impl Prices {
         self
     }
 
+    /// Names the label of the usage product whose distinct values [`Aggregation::Unique`] counts.
+    #[must_use]
+    pub fn unique_by(mut self, label: impl Into<Given<LabelKey>>) -> Self {
+        self.unique_by = Some(label.into());
+        self
+    }
+
     /// Counts only the events whose labels have one of the values for each key (`where`).
     #[must_use]
     pub fn where_labels(mut self, condition: &[(&str, &[&str])]) -> Self {
@@ -243,6 +252,7 @@ impl Prices {
                 unit: None,
                 unit_code: UnitCode::ONE,
                 aggregation: self.aggregation,
+                unique_by: read(&self.unique_by, "unique_by")?,
             },
             usage_product_ref: usage_product_ref.clone(),
             created_at: Timestamp::MIN,
@@ -360,14 +370,14 @@ impl PriceList {
     /// Returns the pricing and the usage products of its line items.
     pub(super) fn read(&self) -> Result<(Pricing, Vec<UsageProduct>), Refusal> {
         if let Some((pricing, usage_products)) = &self.typed {
-            pricing.content.check()?;
+            pricing.content.check(usage_products)?;
             return Ok((pricing.clone(), usage_products.clone()));
         }
         let (mut line_items, mut usage_products) = (Vec::new(), Vec::new());
         for (id, kind, prices) in &self.items {
             let id = id.read("line_item_id")?;
             let (charge, usage_product) = prices.charge(*kind, &id)?;
-            usage_products.extend(usage_product);
+            usage_product.into_iter().for_each(|product| add_usage_product(&mut usage_products, product));
             line_items.push(LineItem { name: Given::<OneLine>::from(id.as_str()).read("name")?, id, charge });
         }
         let pricing_ref = self.reference()?;
@@ -377,7 +387,15 @@ impl PriceList {
             minimum_fee: read(&self.minimum_fee, "minimum_fee")?,
             line_items,
         };
-        content.check()?;
+        content.check(&usage_products)?;
         Ok((Pricing { pricing_ref, content, created_at: Timestamp::MIN, updated_at: Timestamp::MIN }, usage_products))
+    }
+}
+
+/// Adds a usage product. A known one keeps its fields, but a label to count is added, which any line item can name.
+pub(super) fn add_usage_product(known: &mut Vec<UsageProduct>, added: UsageProduct) {
+    match known.iter_mut().find(|product| product.usage_product_ref == added.usage_product_ref) {
+        Some(product) => product.profile.unique_by = added.profile.unique_by.or(product.profile.unique_by.take()),
+        None => known.push(added),
     }
 }

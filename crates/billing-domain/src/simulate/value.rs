@@ -6,6 +6,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use crate::calendar::{TimeZone, Timestamp, parse_date};
+use crate::labels::LabelKey;
 use crate::money::{Currency, Percentage, Price, SignedPrice};
 use crate::quantity::Quantity;
 use crate::refs::{ChargeRef, EntityRef, LineItemId, PricingRef, UsageProductRef};
@@ -113,6 +114,7 @@ simulated_values!(
     NaiveDate: parse_date,
     Timestamp: Timestamp::parse,
     TimeZone: TimeZone::parse,
+    LabelKey: LabelKey::parse,
     OneLine: OneLine::parse,
     Prose: Prose::parse,
     PricingRef: PricingRef::parse,

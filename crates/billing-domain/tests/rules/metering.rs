@@ -1,6 +1,6 @@
 //! Which line item counts an event: prices by attributes, and two products of one pricing (billing rules 4 to 7).
 
-use billing_domain::catalog::Aggregation::Count;
+use billing_domain::catalog::Aggregation::{Count, Unique};
 use billing_domain::refusal::Refusal;
 use billing_domain::simulate::{Bill, Simulation, Terms, per_unit, pricing, terms};
 
@@ -292,4 +292,102 @@ fn a_line_item_counts_at_most_sixteen_digits() {
         story.on("2026-01-10").labels(&[("model", "free")]).event("2026-01-10", "tokens", "900000000000000")
     });
     assert_eq!(refused(&story, "2026-01-20").0, ["out_of_range"]);
+}
+
+/// A price for each distinct user of calls.
+fn users() -> Terms {
+    terms("2026-01-01", "2026-12-31")
+        .pricing("team")
+        .usage("users", per_unit("1.00").of_usage("calls").counted_as(Unique).unique_by("user"))
+}
+
+fn called(story: Simulation, day: &str, user: &str, name: &str) -> Simulation {
+    story.on(day).labels(&[("user", user)]).event(day, "calls", "5").named(name)
+}
+
+/// Calls of `u1`, `u1`, `u2` and `u1`.
+fn calls_of_two_users() -> Simulation {
+    let users = [("u1", "E1"), ("u1", "E2"), ("u2", "E3"), ("u1", "E4")];
+    let story = Simulation::new().contract(self::users());
+    users.into_iter().fold(story, |story, (user, name)| called(story, "2026-01-10", user, name))
+}
+
+#[test]
+fn distinct_users_count_once_while_one_of_their_events_is_there() {
+    let draft = |story: Simulation| bill(&story, "2026-01-20").document("UB-INV-1").amounts();
+    assert_eq!(draft(calls_of_two_users()), ["users 2.00"]);
+    let without =
+        |names: &[&str]| names.iter().fold(calls_of_two_users(), |story, name| story.on("2026-01-12").delete_event(name));
+    assert_eq!(draft(without(&["E1"])), ["users 2.00"]);
+    assert_eq!(draft(without(&["E1", "E2", "E4"])), ["users 1.00"]);
+    assert_eq!(draft(without(&["E1", "E2", "E4", "E3"])), ["users 0.00"]);
+    let relabeled = |name: &str, user: &str| {
+        draft(calls_of_two_users().on("2026-01-12").update_event(name, |event| event.labels(&[("user", user)])))
+    };
+    assert_eq!(relabeled("E3", "u1"), ["users 1.00"]);
+    assert_eq!(relabeled("E1", "u3"), ["users 3.00"]);
+    assert_eq!(relabeled("E3", "u3"), ["users 2.00"]);
+}
+
+#[test]
+fn a_user_of_two_periods_counts_in_both() {
+    let moved = calls_of_two_users().on("2026-02-12").update_event("E1", |event| event.at("2026-02-03"));
+    let bill = bill(&moved, "2026-02-12");
+    assert_eq!(bill.document("UB-INV-1").amounts(), ["users 2.00"]);
+    assert_eq!(bill.document("UB-INV-2").amounts(), ["users 1.00"]);
+    let late = called(calls_of_two_users(), "2026-02-12", "u4", "late");
+    let late = late.on("2026-02-13").update_event("late", |event| event.at("2026-01-30"));
+    assert_eq!(self::bill(&late, "2026-02-13").document("UB-DBT-1").amounts(), ["users 1.00"]);
+}
+
+#[test]
+fn an_event_without_the_counted_label_is_refused() {
+    let (codes, detail) = refused(&Simulation::new().contract(users()).event("2026-01-10", "calls", "5"), "2026-01-20");
+    assert_eq!(codes, ["no_matching_line"]);
+    assert_eq!(detail, "the label user is missing, and the contract counts its distinct values: report the event with it");
+}
+
+#[test]
+fn distinct_values_need_a_label_and_no_sibling_with_a_condition() {
+    let refused_of = |list: billing_domain::simulate::PriceList| {
+        let story = Simulation::new().pricing(list).contract(terms("2026-01-01", "2026-12-31").pricing("team"));
+        refused(&story, "2026-01-02").0
+    };
+    let calls = || per_unit("1.00").of_usage("calls");
+    assert_eq!(refused_of(pricing("team").usage("users", calls().counted_as(Unique))), ["unique_by_required"]);
+    let of_users = || calls().counted_as(Unique).unique_by("user");
+    let where_a = || calls().where_labels(&[("model", &["a"])]);
+    assert_eq!(refused_of(pricing("team").usage("users", of_users()).usage("a", where_a())), ["unique_with_where"]);
+    assert_eq!(refused_of(pricing("team").usage("a", where_a()).usage("users", of_users())), ["unique_with_where"]);
+    assert_eq!(refused_of(pricing("team").usage("users", of_users().rest())), ["unique_with_where"]);
+}
+
+#[test]
+fn an_edit_does_not_count_values_that_were_not_compared() {
+    let calls = || per_unit("1.00").of_usage("calls");
+    let story = Simulation::new().contract(terms("2026-01-01", "2026-12-31").pricing("team").usage("calls", calls()));
+    let story = called(story, "2026-01-10", "u1", "E1");
+    let list = |label: &str| pricing("team").usage("calls", calls()).usage("users", calls().counted_as(Unique).unique_by(label));
+    let edited = |story: Simulation, from: &str, label: &str| {
+        let story = story.on("2026-02-01").edit_pricing(list(label)).on("2026-02-01");
+        story.edit(|contract| contract.effective_from(from).product("team", |team| team.with(|patch| patch.reprice = true)))
+    };
+    let (codes, detail) = refused(&edited(story.clone(), "2026-01-01", "user"), "2026-02-01");
+    assert_eq!(codes, ["usage_already_reported"]);
+    assert!(detail.contains("its distinct values of user were not counted"), "{detail}");
+    let later = called(edited(story, "2026-02-01", "user"), "2026-02-03", "u1", "E2");
+    assert_eq!(bill(&later, "2026-02-04").document("UB-INV-2").amounts(), ["calls 5.00", "users 1.00"]);
+    assert_eq!(refused(&edited(later, "2026-02-01", "team"), "2026-02-05").0, ["usage_already_reported"]);
+}
+
+#[test]
+fn a_product_with_a_condition_counts_its_own_distinct_values() {
+    let list = pricing("team").usage("users", per_unit("1.00").of_usage("calls").counted_as(Unique).unique_by("user"));
+    let plan = |workspace: &str| terms("2026-01-01", "2026-12-31").pricing("team").where_labels(&[("workspace", &[workspace])]);
+    let story = Simulation::new().pricing(list).contract(plan("w1")).contract(plan("w2"));
+    let call = |story: Simulation, workspace: &str, user: &str| {
+        story.on("2026-01-10").labels(&[("workspace", workspace), ("user", user)]).event("2026-01-10", "calls", "1")
+    };
+    let story = call(call(call(story, "w1", "u1"), "w2", "u1"), "w2", "u2");
+    assert_eq!(bill(&story, "2026-01-20").document("UB-INV-1").total().to_string(), "3.00 EUR");
 }

@@ -340,3 +340,41 @@ fn facts_cost_the_same_however_they_came_to_be() {
         assert_eq!(costs(&lived), costs(&at_once), "SEED={seed} {edited_after:?} {steps:#?}");
     });
 }
+
+/// Returns what distinct models of a life cost in each month, by counting them: 1.00 each, with and without a graduated price.
+fn distinct_models(steps: &[Step]) -> BTreeMap<(String, String), i64> {
+    let mut models: BTreeMap<String, std::collections::BTreeSet<&str>> = BTreeMap::new();
+    for step in in_the_end(steps) {
+        let Step::Event { at, model, .. } = step else { continue };
+        models.entry(format!("{}-01", &at[..7])).or_default().insert(model);
+    }
+    let costs = models.into_iter().flat_map(|(month, models)| {
+        let count = i64::try_from(models.len()).expect("few");
+        let graduated = 300 * count.min(2) + 10 * (count - 2).max(0);
+        [((month.clone(), "models".to_owned()), 100 * count), ((month, "tiers".to_owned()), graduated)]
+    });
+    costs.collect()
+}
+
+#[test]
+fn distinct_values_are_those_of_the_live_events() {
+    each_life(|seed, draw| {
+        let plan = Plan::draw(draw);
+        let mut steps = drawn_steps(draw, true);
+        for step in &mut steps {
+            if let Step::Event { model, .. } | Step::Relabel { model, .. } = step
+                && model.is_empty()
+            {
+                *model = "e";
+            }
+        }
+        let unique = |prices: Prices| prices.of_usage("usage").counted_as(Aggregation::Unique).unique_by("model");
+        let tiers = graduated([(Some("2"), "3.00"), (None, "0.10")]);
+        let list = pricing("plan").usage("models", unique(per_unit("1.00"))).usage("tiers", unique(tiers));
+        let terms = Plan { has_discount: false, has_minimum_fee: false, ..plan }.terms();
+        let story = Simulation::new().pricing(list).contract(terms);
+        let lived = steps.iter().fold(story, |story, step| with_step(story, step, |_| "usage".to_owned())).until(END);
+        let lived = lived.unwrap_or_else(|refusal| panic!("SEED={seed}: {refusal:?} {steps:#?}"));
+        assert_eq!(costs(&lived), distinct_models(&steps), "SEED={seed} {steps:#?}");
+    });
+}

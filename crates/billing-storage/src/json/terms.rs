@@ -7,7 +7,7 @@ use billing_domain::contract::schedule::{BillingCycle, BillingSchedule, CycleUni
 use billing_domain::contract::terms::{
     FrozenPricing, MeteredCharge, PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge, SelectedLineItem,
 };
-use billing_domain::labels::Where;
+use billing_domain::labels::{LabelKey, Where};
 use billing_domain::money::{Currency, Percentage, Price};
 use billing_domain::party::legal::BuyerReference;
 use billing_domain::party::{NetTerms, PaymentDetails};
@@ -152,6 +152,8 @@ struct MeteredChargeMirror {
     unit_code: UnitCode,
     #[serde(with = "text_value")]
     aggregation: Aggregation,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    unique_by: Option<LabelKey>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use uuid::Uuid;
 
 use super::event_keys::answered_document;
-use super::event_rows::{RevisionRow, columns_of, first_match_columns, key_columns};
+use super::event_rows::{RevisionRow, columns_of, digest_column, first_match_columns, key_columns};
 use super::{owned, stored};
 use crate::document_periods::document_periods;
 use crate::failure::StatementError;
@@ -52,7 +52,8 @@ impl Transaction<'_> {
         revisions: &[&(UsageEvent, UsageEvent)],
     ) -> StoreResult<()> {
         let (superseded, revised): (Vec<&UsageEvent>, Vec<&UsageEvent>) = revisions.iter().map(|(old, new)| (old, new)).unzip();
-        let changes = columns_of(&revised)?.into_iter().chain(first_match_columns(&revised)).collect();
+        let changes =
+            columns_of(&revised)?.into_iter().chain(first_match_columns(&revised)).chain(digest_column(&revised)).collect();
         let update = UpdateRows::new("usage_events", key_columns(&revised), changes)
             .reading(vec![
                 ("superseded", checked_column(&superseded, |event| stored::<i32, _>(event.revision))?),

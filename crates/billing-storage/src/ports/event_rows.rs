@@ -3,6 +3,7 @@
 use std::fmt;
 
 use billing_domain::calendar::{Period, Timestamp};
+use billing_domain::labels::LabelDigest;
 use billing_domain::ports::StoreResult;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, DocumentRef, EventRef, ProductNo};
@@ -21,7 +22,7 @@ use crate::written_rows::{Columns, checked_column, column};
 
 /// Declares a row to read, for one of the two tables.
 macro_rules! event_rows {
-    ($table:ident, $row:ident $({ $first:ident: $first_row:ident })?) => {
+    ($table:ident, $row:ident $({ $matched:ident: $match_row:ident })?) => {
         #[derive(Queryable, Selectable)]
         #[diesel(table_name = $table)]
         pub(super) struct $row {
@@ -48,7 +49,7 @@ macro_rules! event_rows {
             deleted: bool,
             $(
                 #[diesel(embed)]
-                $first: $first_row,
+                $matched: $match_row,
             )?
         }
 
@@ -68,8 +69,8 @@ macro_rules! event_rows {
                     _ => return Err(row.corrupt("format_ref", "format, version and raw event don't come together")),
                 };
                 let (start, end) = (row.cell("service_start", self.service_start)?, row.cell("service_end", self.service_end)?);
-                let first_match = None;
-                $(let first_match = self.$first.read(&row)?.or(first_match);)?
+                let (first_match, unique_digest) = (None, None);
+                $(let (first_match, unique_digest) = self.$matched.read(&row, (first_match, unique_digest))?;)?
                 Ok(UsageEvent {
                     event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
                     customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
@@ -85,6 +86,7 @@ macro_rules! event_rows {
                         service_period: Period::new(start, end).ok_or_else(|| row.corrupt("service_end", "a period without a day"))?,
                         document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
                     },
+                    unique_digest,
                     first_match,
                     formatted,
                     recorded_at: row.cell("recorded_at", self.recorded_at)?,
@@ -98,7 +100,7 @@ macro_rules! event_rows {
     };
 }
 
-event_rows!(usage_events, EventRow { first_match: FirstMatchRow });
+event_rows!(usage_events, EventRow { matched: MatchRow });
 event_rows!(usage_event_revisions, RevisionRow);
 
 /// Returns the columns of events or revisions to write, after their key.
@@ -139,27 +141,38 @@ pub(super) fn key_columns(events: &[&UsageEvent]) -> Columns {
     ]
 }
 
-/// The contract product that an event was first matched to. Stored when a change moves the event to another one, so that new events
-/// don't write it.
+/// The contract product that an event was first matched to, and the digest of its label that `UNIQUE` counts. New events write them
+/// only if they have any.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = usage_events)]
-pub(super) struct FirstMatchRow {
+pub(super) struct MatchRow {
     first_contract_id: Option<Cell<Uuid>>,
     first_product_no: Option<i32>,
+    unique_digest: Option<Cell<Uuid>>,
 }
 
-impl FirstMatchRow {
-    fn read<K: fmt::Display>(self, row: &Row<K>) -> StoreResult<Option<(ContractRef, ProductNo)>> {
+/// The values of a [`MatchRow`].
+type MatchValues = (Option<(ContractRef, ProductNo)>, Option<LabelDigest>);
+
+impl MatchRow {
+    /// Returns the values, or those of a table without these columns.
+    fn read<K: fmt::Display>(self, row: &Row<K>, (first, digest): MatchValues) -> StoreResult<MatchValues> {
         let contract = row.optional("first_contract_id", self.first_contract_id)?.map(ContractRef::from_uuid);
         let no = self.first_product_no.map(|no| row.checked("first_product_no", u16::try_from(no))).transpose()?;
-        Ok(contract.zip(no.map(ProductNo)))
+        let found = row.optional("unique_digest", self.unique_digest)?.map(LabelDigest::from_uuid);
+        Ok((contract.zip(no.map(ProductNo)).or(first), found.or(digest)))
     }
 }
 
-/// Returns the columns of [`FirstMatchRow`].
+/// Returns the columns of the first match.
 pub(super) fn first_match_columns(events: &[&UsageEvent]) -> Columns {
     vec![
         ("first_contract_id", column(events, |event| event.first_match.map(|(contract, _)| contract.as_uuid()))),
         ("first_product_no", column(events, |event| event.first_match.map(|(_, no)| i32::from(no.0)))),
     ]
+}
+
+/// Returns the column of the label that `UNIQUE` counts.
+pub(super) fn digest_column(events: &[&UsageEvent]) -> Columns {
+    vec![("unique_digest", column(events, |event| event.unique_digest.map(LabelDigest::as_uuid)))]
 }

@@ -69,7 +69,7 @@ fn counted(count: i64) -> StoreResult<u64> {
 }
 
 /// Converts a counter for storage. Real counters would take centuries to overflow.
-fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> StoreResult<T> {
+pub(crate) fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> StoreResult<T> {
     T::try_from(count).map_err(|_| StoreError::Corrupt(format!("a counter of {count}")))
 }
 

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
+use billing_domain::labels::LabelDigest;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{EventFilter, EventScope, EventSortKey, RowVisitor, StoreResult, UsageQueries};
 use billing_domain::quantity::Quantity;
@@ -36,8 +37,9 @@ struct MeteredRow {
     usage_product_ref: String,
     occurred_at: Cell<Timestamp>,
     quantity: Cell<Decimal>,
+    unique_digest: Option<Cell<Uuid>>,
 }
-type MeteredColumns = (Id, Id, Text, Ts, Dec);
+type MeteredColumns = (Id, Id, Text, Ts, Dec, Nullable<Id>);
 
 impl MeteredRow {
     fn read(self) -> StoreResult<MeteredEvent> {
@@ -48,6 +50,7 @@ impl MeteredRow {
             event_ref: EventRef::from_uuid(row.cell("event_id", self.event_id)?),
             occurred_at: row.cell("occurred_at", self.occurred_at)?,
             quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+            unique_digest: row.optional("unique_digest", self.unique_digest)?.map(LabelDigest::from_uuid),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::{Contract, ContractProduct};
+use billing_domain::labels::LabelDigest;
 use billing_domain::ledger::recount::Recount;
 use billing_domain::ports::StoreResult;
 use billing_domain::quantity::Quantity;
@@ -32,6 +33,7 @@ struct CountedRow {
     quantity: Cell<Decimal>,
     /// Only if labels decide what counts the event.
     report_data: Option<JsonText>,
+    unique_digest: Option<Cell<Uuid>>,
 }
 
 impl CountedRow {
@@ -53,9 +55,11 @@ impl CountedRow {
             occurred_at: row.cell("occurred_at", self.occurred_at)?,
             service_date: row.cell("service_date", self.service_date)?,
             quantity: row.checked("quantity", Quantity::new(row.cell("quantity", self.quantity)?))?,
+            is_distinct: None,
         };
+        let digest = row.optional("unique_digest", self.unique_digest)?.map(LabelDigest::from_uuid);
         let report: Option<StoredReport> = self.report_data.as_ref().map(|data| row.json("report_data", data)).transpose()?;
-        row.checked("quantity", counted.count(contract, &period_key, report.map(|report| report.0), event))?;
+        row.checked("quantity", counted.count(contract, &period_key, report.map(|report| report.0), digest, event))?;
         Ok(counted)
     }
 }
@@ -98,6 +102,7 @@ impl Transaction<'_> {
                     usage_events::service_date,
                     usage_events::quantity,
                     case_when(labels, usage_events::report_data),
+                    usage_events::unique_digest,
                 ))
                 .into_boxed::<Db>();
             if let Some(key) = only {

@@ -1,9 +1,12 @@
 //! Running totals of usage, part of the hot path. [`recount`](super::recount) recounts them.
 
+use std::collections::BTreeMap;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
+use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::recount::Recount;
-use billing_domain::ports::{Lock, RunningTotals, StoreResult};
+use billing_domain::ports::{LabelOfTotal, Lock, RunningTotals, StoreResult};
 use billing_domain::quantity::{Quantity, QuantitySum};
 use billing_domain::refs::{ContractRef, CustomerId, EventRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
@@ -16,11 +19,11 @@ use uuid::Uuid;
 use super::{MAX_BINDS, counted, stored};
 use crate::in_list::{InRows, Value, one_of_rows};
 use crate::row::{Cell, Row};
-use crate::schema::usage_totals;
+use crate::schema::{usage_events, usage_totals};
 use crate::sql_types::Bound;
 use crate::statement::Statement;
 use crate::tx::{Transaction, load_held, with_conn};
-use crate::usage_key::{AddTotals, PutTotal, put_totals, stored_line_item};
+use crate::usage_key::{AddTotals, CountLabels, PutTotal, put_totals, stored_line_item};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -69,6 +72,7 @@ pub(super) struct TotalRow {
     latest_event_id: Option<Cell<Uuid>>,
     latest_quantity: Option<Cell<Decimal>>,
     last_day: Option<Cell<NaiveDate>>,
+    distinct_values: Option<i64>,
 }
 
 impl TotalRow {
@@ -102,6 +106,7 @@ impl TotalRow {
                 occurred_at: row.cell("latest_at", at)?,
                 service_date: row.cell("latest_service_date", date)?,
                 quantity: quantity("latest_quantity", latest)?,
+                is_distinct: None,
             }),
             (None, None, None, None) => None,
             _ => return Err(row.corrupt("latest_at", "instant, date, event and quantity don't come together")),
@@ -112,6 +117,7 @@ impl TotalRow {
             max: self.max.map(|max| quantity("max", max)).transpose()?,
             latest,
             last_day: row.optional("last_day", self.last_day)?,
+            distinct: self.distinct_values.map(|distinct| row.checked("distinct_values", u64::try_from(distinct))).transpose()?,
         };
         Ok((key, total))
     }
@@ -192,7 +198,7 @@ impl Transaction<'_> {
         for added in added.chunks(MAX_KEYS) {
             let mut puts = Vec::with_capacity(added.len());
             for (customer_id, key, total) in added {
-                puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
+                puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total)?);
             }
             for puts in self.by_shard(puts, |put| put.customer_id) {
                 let added = AddTotals::new(organization, &puts, self.is_spread);
@@ -241,7 +247,7 @@ impl RunningTotals for Transaction<'_> {
         let mut puts = Vec::with_capacity(totals.len());
         for (customer_id, key, total) in totals {
             self.require_total(*customer_id, key)?;
-            puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total, stored(total.events)?));
+            puts.push(PutTotal::new(organization, customer_id.as_uuid(), key, total)?);
         }
         // A single total has a prepared statement of its own.
         let changed = if self.is_sqlite() || puts.len() == 1 {
@@ -300,6 +306,40 @@ impl RunningTotals for Transaction<'_> {
             return Ok(Some(totals));
         }
         Ok(Some(read_totals(rows)?))
+    }
+
+    fn live_labels(&mut self, labels: &[LabelOfTotal], up_to: u32) -> StoreResult<LiveLabels> {
+        let mut live = LiveLabels::default();
+        if self.with_arrays().is_none() {
+            // SQLite runs in the same process.
+            for (customer_id, key, digest) in labels {
+                let found: Vec<Cell<Uuid>> = with_conn!(self, "usage_events", |conn| usage_events::table
+                    .filter(usage_events::customer_id.eq(Bound(customer_id.as_uuid())))
+                    .filter(usage_events::contract_id.eq(Bound(key.contract_ref.as_uuid())))
+                    .filter(usage_events::product_no.eq(i32::from(key.product_no.0)))
+                    .filter(usage_events::service_start.eq(Bound(key.period_start)))
+                    .filter(usage_events::usage_product_ref.eq(key.usage_product_ref.as_str()))
+                    .filter(usage_events::unique_digest.eq(Bound(digest.as_uuid())))
+                    .filter(diesel::dsl::not(usage_events::deleted))
+                    .limit(i64::from(up_to))
+                    .select(usage_events::event_id)
+                    .load(conn))?;
+                live.put(key, *digest, stored(found.len())?);
+            }
+            return Ok(live);
+        }
+        let labels: Vec<(usize, &LabelOfTotal)> = labels.iter().enumerate().collect();
+        for labels in self.by_shard(labels, |(_, (customer_id, ..))| customer_id.as_uuid()) {
+            let query = CountLabels::new(&labels, i64::from(up_to), self.is_spread)?;
+            let Some(connection) = self.with_arrays() else { continue };
+            let found: QueryResult<Vec<(i32, i64)>> = query.load(connection);
+            let found: BTreeMap<i32, i64> = found.map_err(|error| self.failed("usage_events", &error))?.into_iter().collect();
+            for (position, (_, key, digest)) in labels {
+                let events = found.get(&stored(position)?).copied().unwrap_or(0);
+                live.put(key, *digest, counted(events)?);
+            }
+        }
+        Ok(live)
     }
 
     fn events_in_totals(

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::catalog::UsageProductRow;
 use super::document_rows::DRAFT;
-use super::event_rows::{EventRow, columns_of, key_columns};
+use super::event_rows::{EventRow, columns_of, digest_column, key_columns};
 use super::owned;
 use super::parties::CustomerRow;
 use crate::in_list::{also_one_of_ids, one_of_ids};
@@ -44,7 +44,9 @@ impl Transaction<'_> {
     /// condition.
     fn store_events(&mut self, events: &[UsageEvent], on_drafts: bool) -> StoreResult<usize> {
         let events: Vec<&UsageEvent> = events.iter().collect();
-        let columns = key_columns(&events).into_iter().chain(columns_of(&events)?).collect();
+        let has_digest = events.iter().any(|event| event.unique_digest.is_some());
+        let digests = if has_digest { digest_column(&events) } else { Vec::new() };
+        let columns = key_columns(&events).into_iter().chain(columns_of(&events)?).chain(digests).collect();
         let insert = InsertRows::new("usage_events", columns);
         self.insert_rows(match (on_drafts, self.is_spread) {
             (false, _) => insert,

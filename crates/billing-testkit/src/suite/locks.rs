@@ -146,7 +146,13 @@ fn add_one(tx: &mut dyn Tx, w: &super::World, keys: &[UsageKey]) -> billing_doma
     let held = lock_usage(tx, w.org, w.customer.id, keys)?;
     let event_ref = EventRef::from_uuid(Uuid::now_v7());
     let plus = |(key, total): (UsageKey, billing_domain::usage::UsageTotal)| {
-        let event = CountedEvent { event_ref, occurred_at: later(0), service_date: month(1).start(), quantity: quantity("0.5") };
+        let event = CountedEvent {
+            event_ref,
+            occurred_at: later(0),
+            service_date: month(1).start(),
+            quantity: quantity("0.5"),
+            is_distinct: None,
+        };
         (key, total.plus(event).expect("in range"))
     };
     let totals: Vec<_> = held.into_iter().map(plus).collect();

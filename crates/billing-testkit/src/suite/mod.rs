@@ -395,6 +395,7 @@ macro_rules! store_contract {
                 totals_that_are_not_there_are_made_as_zero
                 totals_are_answered_in_the_order_of_their_keys
                 totals_are_replaced_and_read_back
+                events_with_a_text_of_a_label_are_counted_up_to_a_limit
                 the_events_that_totals_count_are_added_up
                 totals_of_many_customers_are_held_and_replaced_at_once
                 events_are_added_to_totals

@@ -276,6 +276,7 @@ pub fn what_counts_is_visited_until_the_visitor_has_enough(store: &dyn Store) {
         event_ref: event.event_ref,
         occurred_at: event.occurred_at,
         quantity: event.quantity,
+        unique_digest: None,
     });
     assert_eq!(found, expected);
     let mut visited = 0;

@@ -3,7 +3,8 @@
 use billing_domain::access::Actor;
 use billing_domain::contract::Contract;
 use billing_domain::document::DocumentHead;
-use billing_domain::ports::{Access, RollBack, Store, StoreError};
+use billing_domain::labels::LabelDigest;
+use billing_domain::ports::{Access, LabelOfTotal, RollBack, Store, StoreError};
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{AdminRef, ApiKeyRef, ContractRef, CustomerId, DocumentRef, EventRef, FormatRef, UsageProductRef};
 use billing_domain::usage::{
@@ -209,9 +210,10 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
         occurred_at: later(seconds),
         service_date: fixtures::date("2026-01-31"),
         quantity: quantity(text),
+        is_distinct: None,
     };
     let one = UsageTotal::ZERO.plus(counted(1, "2.50")).expect("in range");
-    let two = one.plus(counted(2, "0.1")).expect("in range");
+    let two = UsageTotal { distinct: Some(2), ..one.plus(counted(2, "0.1")).expect("in range") };
     for total in [one, two, UsageTotal::ZERO] {
         write(store, |tx| {
             lock_usage(tx, w.org, w.customer.id, &keys[..2])?;
@@ -222,6 +224,46 @@ pub fn totals_are_replaced_and_read_back(store: &dyn Store) {
         assert_eq!(read(store, |tx| usage(tx, w.org, w.customer.id, &keys[1..])), [(keys[1].clone(), one)]);
         assert_eq!(write(store, |tx| lock_usage(tx, w.org, w.customer.id, &keys[..1])), stored);
     }
+}
+
+pub fn events_with_a_text_of_a_label_are_counted_up_to_a_limit(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let texts = ["u1", "u1", "u1", "u2", "u2"].map(Some).into_iter().chain([None]);
+    let with_text = |(seconds, text): (i64, Option<&str>)| UsageEvent {
+        unique_digest: text.map(LabelDigest::of),
+        ..event(&w, &head, seconds, "1")
+    };
+    let events: Vec<UsageEvent> = (0..).zip(texts).map(with_text).collect();
+    insert(store, &w, &events[..5]);
+    insert(store, &w, &events[5..]);
+    let refs: Vec<EventRef> = events.iter().map(|event| event.event_ref).collect();
+    assert_eq!(read(store, |tx| tx.events_by_refs(w.org, &refs)), events);
+    // One event is deleted, and one has another text.
+    let revised = |event: &UsageEvent, revised: UsageEvent| (event.clone(), UsageEvent { revision: 2, ..revised });
+    let deleted = revised(&events[3], UsageEvent { deleted: true, ..events[3].clone() });
+    let relabeled = revised(&events[4], UsageEvent { unique_digest: Some(LabelDigest::of("u3")), ..events[4].clone() });
+    let revisions = [deleted, relabeled];
+    write(store, |tx| tx.revise_events(w.org, &revisions));
+
+    let key = events[0].period_key();
+    let other_period = fixtures::usage_key(&w.contract, 0, "2026-02-01", &w.product.usage_product_ref);
+    // Adds or removes one event after the other, and returns whether each was the first or the last with its text.
+    let distinct = |up_to: u32, steps: &[(bool, &UsageKey, &str)]| -> Vec<Option<bool>> {
+        let asked: Vec<LabelOfTotal> =
+            steps.iter().map(|(_, key, text)| (w.customer.id, (*key).clone(), LabelDigest::of(text))).collect();
+        let mut live = read(store, |tx| tx.live_labels(&asked, up_to));
+        let step = |(adds, key, text): &(bool, &UsageKey, &str)| {
+            let (digest, counted) = (Some(LabelDigest::of(text)), events[0].counted());
+            if *adds { live.add(key, digest, counted) } else { live.remove(key, digest, counted) }.is_distinct
+        };
+        steps.iter().map(step).collect()
+    };
+    let removed = [(false, &key, "u1"), (false, &key, "u1"), (false, &key, "u1"), (false, &key, "u3")];
+    assert_eq!(distinct(10, &removed), [Some(false), Some(false), Some(true), Some(true)]);
+    let added = [(true, &key, "u1"), (true, &key, "u2"), (true, &key, "u2"), (true, &key, "u4"), (true, &other_period, "u1")];
+    assert_eq!(distinct(1, &added), [Some(false), Some(true), Some(false), Some(true), Some(true)]);
+    assert_eq!(distinct(1, &[]), []);
 }
 
 pub fn the_events_that_totals_count_are_added_up(store: &dyn Store) {
@@ -267,6 +309,7 @@ pub fn totals_of_many_customers_are_held_and_replaced_at_once(store: &dyn Store)
         occurred_at: later(1),
         service_date: fixtures::date("2026-01-31"),
         quantity: quantity("2.50"),
+        is_distinct: None,
     };
     let whole = UsageTotal::ZERO.plus(latest).expect("in range");
     let totals =
@@ -294,6 +337,7 @@ pub fn events_are_added_to_totals(store: &dyn Store) {
             occurred_at: later(*seconds),
             service_date: fixtures::date("2026-01-31"),
             quantity: quantity(text),
+            is_distinct: None,
         };
         seconds.iter().map(counted).try_fold(UsageTotal::ZERO, UsageTotal::plus).expect("in range")
     };
@@ -419,6 +463,7 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
         occurred_at: later(5).plus_seconds(-1),
         service_date: fixtures::date("2025-12-31"),
         quantity: quantity("1.500"),
+        is_distinct: None,
     };
     let rows = [
         UsageTotal {
@@ -427,6 +472,7 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
             max: Some(quantity("999999999999999.999999999")),
             latest: Some(latest),
             last_day: Some(fixtures::date("2026-01-01")),
+            distinct: None,
         },
         UsageTotal {
             sum: QuantitySum::ZERO,
@@ -434,6 +480,7 @@ pub fn totals_of_usage_keep_every_part(store: &dyn Store) {
             max: Some(quantity("0")),
             latest: Some(latest),
             last_day: Some(latest.service_date),
+            distinct: None,
         },
         UsageTotal { events: 3, sum: QuantitySum::new(Decimal::new(150, 2)).expect("a sum"), ..UsageTotal::ZERO },
     ];

@@ -61,6 +61,7 @@ pub(super) fn january(currency: Currency) -> (Contract, DocumentContent) {
         occurred_at: fixtures::at("2026-01-20T00:00:00Z"),
         service_date: fixtures::date("2026-01-20"),
         quantity: fixtures::quantity("1500.5"),
+        is_distinct: None,
     };
     let used = UsageTotal::ZERO.plus(event).expect("a small sum");
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));

@@ -17,7 +17,7 @@ use crate::documented_examples::page::Page;
 fn metered(item: &LineItem, aggregation: Aggregation) -> MeteredCharge {
     match &item.charge {
         LineItemPrice::Usage(charge) => {
-            MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation }
+            MeteredCharge { charge: charge.clone(), unit: None, unit_code: UnitCode::ONE, aggregation, unique_by: None }
         }
         LineItemPrice::Fixed { .. } => panic!("expected a usage line item"),
     }
@@ -34,6 +34,7 @@ fn used(quantities: &[&str]) -> UsageTotal {
             occurred_at: at,
             service_date: fixtures::date("2026-01-10"),
             quantity: fixtures::quantity(quantity),
+            is_distinct: None,
         };
         total.plus(event).expect("in range")
     })

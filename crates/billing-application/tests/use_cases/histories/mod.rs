@@ -68,7 +68,7 @@ use billing_domain::metadata::Metadata;
 use billing_domain::money::{Money, MoneySum};
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
-use billing_domain::patch::Changes;
+use billing_domain::patch::{Changes, Patch};
 use billing_domain::ports::{ApplicationsOf, DocumentFilter, NotificationFilter};
 use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::{EventChanges, MAX_AHEAD_SECONDS};
@@ -341,13 +341,13 @@ impl UseCases {
             Deed::Quantity(change) => change_quantity(cx, self.contract(), change, true).map(drop),
             Deed::Cancel(last_day) => cancel_contract(cx, self.contract(), *last_day, true).map(drop),
             Deed::Resume => resume_contract(cx, self.contract(), true).map(drop),
-            Deed::Event { usage_product_ref, at, quantity } => {
+            Deed::Event { usage_product_ref, at, quantity, labels } => {
                 let event = NewUsageEvent {
                     customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
                     usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
                     occurred_at: *at,
                     quantity: *quantity,
-                    report_data: None,
+                    report_data: labels.clone(),
                     validations: None,
                     formatted: None,
                     sent: None,
@@ -356,8 +356,9 @@ impl UseCases {
                 let taken = record_event(cx, event, &NO_ANSWER)?;
                 return Ok(Some((taken.now().expect("a newly recorded event").event.event_ref, import)));
             }
-            Deed::Update { event, at, quantity } => {
-                let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
+            Deed::Update { event, at, quantity, labels } => {
+                let report_data = labels.clone().map_or(Patch::Keep, |labels| labels.map_or(Patch::Clear, Patch::Set));
+                let update = EventUpdate { occurred_at: *at, quantity: *quantity, report_data, ..EventUpdate::default() };
                 update_event(cx, self.events[*event], &update).map(drop)
             }
             Deed::Delete(event) => delete_event(cx, self.events[*event]),

@@ -381,7 +381,7 @@ impl World {
                     if usage.prepaid.is_some() {
                         continue;
                     }
-                    let (q, events) = self.model.q(no, period, usage.usage);
+                    let (q, events) = self.model.q(no, period, item);
                     let priced = UsageSpec { minimum: None, ..usage.clone() };
                     let expected = rating::usage(&priced, q, events, period.share(), period.terms.currency);
                     let sum = sums.get(&(no, period.start, Some(item.id.to_owned()), With::Usage)).copied().unwrap_or(0);

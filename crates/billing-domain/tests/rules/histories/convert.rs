@@ -14,6 +14,7 @@ use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{
     MeteredCharge, ProductTerms, Quantities, QuantityStep, RequestedLineItem, RequestedProduct, SelectedCharge, SelectedLineItem,
 };
+use billing_domain::labels::{LabelKey, Where};
 use billing_domain::metadata::Metadata;
 use billing_domain::money::{Currency, Percentage};
 use billing_domain::party::legal::{DocumentSettings, Strictness};
@@ -23,6 +24,7 @@ use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 use billing_domain::tax::{DatedTax, DefaultTaxes, StatedTax, TaxBasis, TaxCategory, TaxTreatment};
 use billing_domain::text::{OneLine, Prose};
+use billing_domain::usage::{ReportData, ReportValue};
 use uuid::Uuid;
 
 use crate::histories::model::calendar::{Date, plus};
@@ -76,7 +78,7 @@ pub(crate) fn pricing_ref(pricing: usize) -> PricingRef {
     PricingRef::parse(&format!("P{pricing}")).expect("a reference")
 }
 
-fn item_id(id: &str) -> LineItemId {
+pub(crate) fn item_id(id: &str) -> LineItemId {
     LineItemId::parse(id).expect("an id")
 }
 
@@ -176,6 +178,7 @@ pub(crate) fn catalog(catalog: &Catalog) -> resolve::Catalog {
             unit: None,
             unit_code: UnitCode::ONE,
             aggregation: *aggregation,
+            unique_by: Some(label_key()),
         },
         created_at,
         updated_at: created_at,
@@ -220,7 +223,14 @@ fn fixed_price(model: &PriceModel) -> FixedPrice {
 fn usage_charge(usage: &UsageSpec) -> UsageCharge {
     UsageCharge {
         usage_product_ref: usage_ref(usage.usage),
-        selector: Selector::Every,
+        selector: match &usage.counts {
+            Counts::Every => Selector::Every,
+            Counts::Where(labels) => {
+                let values = labels.iter().map(|label| LABELS[*label].to_owned()).collect();
+                Selector::Where(Where::new([(LABEL_KEY.to_owned(), values)]).expect("a condition"))
+            }
+            Counts::Rest => Selector::Rest,
+        },
         aggregation: None,
         price: match model(&usage.price) {
             DomainModel::Metered(price) => price,
@@ -278,6 +288,7 @@ pub(crate) fn selected(item: &Item, usage: &[billing_domain::catalog::Aggregatio
             unit: None,
             unit_code: UnitCode::ONE,
             aggregation: usage[of.usage],
+            unique_by: (usage[of.usage] == billing_domain::catalog::Aggregation::Unique).then(label_key),
         }),
     };
     SelectedLineItem { id: item_id(item.id), name: line(item.id), charge }
@@ -434,17 +445,20 @@ pub(crate) fn quantity_change(request: &QuantityRequest, pricing: usize, start: 
 }
 
 /// Returns the facts of an event without labels.
-pub(crate) const fn facts(
-    usage_product_ref: &UsageProductRef,
+pub(crate) const fn facts<'a>(
+    usage_product_ref: &'a UsageProductRef,
     occurred_at: Timestamp,
-) -> billing_domain::matching::EventFacts<'_> {
-    billing_domain::matching::EventFacts { usage_product_ref, occurred_at, labels: None, validations: None }
+    labels: Option<&'a ReportData>,
+) -> billing_domain::matching::EventFacts<'a> {
+    billing_domain::matching::EventFacts { usage_product_ref, occurred_at, labels, validations: None }
 }
 
-/// Refuses to count events again: the model has no conditions on labels.
-pub(crate) fn no_recount(
-    _: &billing_domain::contract::Contract,
-    _: &billing_domain::usage::UsageKey,
-) -> Result<billing_domain::ledger::recount::Recount, billing_domain::refusal::Refusal> {
-    Err(billing_domain::refusal::Refusal::Broken("no line item has a condition".to_owned()))
+fn label_key() -> LabelKey {
+    LabelKey::parse(LABEL_KEY).expect("a label")
+}
+
+/// Returns the report data of an event with a label.
+pub(crate) fn labels(label: Label) -> Option<ReportData> {
+    let entry = |label: usize| (LABEL_KEY.to_owned(), ReportValue::Text(LABELS[label].to_owned()));
+    label.map(|label| ReportData::new(vec![entry(label)]).expect("report data"))
 }

@@ -8,6 +8,7 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, UsageProductRef};
+use billing_domain::usage::ReportData;
 
 use crate::histories::model::calendar::Date;
 use crate::histories::spec::{Catalog, EntitySpec};
@@ -28,12 +29,14 @@ pub(crate) enum Deed {
         usage_product_ref: UsageProductRef,
         at: Timestamp,
         quantity: Quantity,
+        labels: Option<ReportData>,
     },
     /// Updates an event, named by its index among the recorded events.
     Update {
         event: usize,
         at: Option<Timestamp>,
         quantity: Option<Quantity>,
+        labels: Option<Option<ReportData>>,
     },
     Delete(usize),
     /// A charge, and whether its corrections are issued at once.

@@ -57,10 +57,13 @@ fn catalog(r: &mut Random) -> Catalog {
         applies_balance: r.percent(90),
     };
     let usage = (0..2)
-        .map(|_| *r.pick(&[Aggregation::Sum, Aggregation::Sum, Aggregation::Count, Aggregation::Max, Aggregation::Latest]))
-        .collect();
+        .map(|_| {
+            let rare = [Aggregation::Count, Aggregation::Max, Aggregation::Latest, Aggregation::Unique];
+            if r.percent(35) { Aggregation::Sum } else { *r.pick(&rare) }
+        })
+        .collect::<Vec<_>>();
     let currency = *r.pick(&CURRENCIES);
-    let pricings = (0..r.between(2, 4)).map(|_| pricing(r, currency)).collect();
+    let pricings = (0..r.between(2, 4)).map(|_| pricing(r, currency, &usage)).collect();
     Catalog { entities, default_entity: 0, customer, usage, pricings }
 }
 
@@ -153,17 +156,48 @@ fn seats(r: &mut Random) -> Amount {
     }
 }
 
-fn pricing(r: &mut Random, currency: &'static str) -> PricingSpec {
+fn pricing(r: &mut Random, currency: &'static str, usage: &[Aggregation]) -> PricingSpec {
     let currency = if r.percent(85) { currency } else { *r.pick(&CURRENCIES) };
     let count = r.between(1, 4);
     let mut ids = ITEMS.to_vec();
-    let items = (0..count)
+    let mut items: Vec<ItemSpec> = (0..count)
         .map(|_| {
             let id = ids.remove(index(r, ids.len()));
             ItemSpec { id, charge: charge(r) }
         })
         .collect();
+    if r.percent(40) {
+        split(r, &mut items, usage);
+    }
     PricingSpec { currency, minimum_fee: r.maybe(30, price), items }
+}
+
+/// Draws the events that usage line items count. Numbers of distinct labels are not split.
+fn split(r: &mut Random, items: &mut [ItemSpec], usage: &[Aggregation]) {
+    for (number, aggregation) in usage.iter().enumerate() {
+        let (mut labels, mut has_rest): (Vec<usize>, bool) = ((0..LABELS.len()).collect(), false);
+        for item in &mut *items {
+            let ChargeSpec::Usage(of) = &mut item.charge else { continue };
+            if of.usage != number || *aggregation == Aggregation::Unique {
+                continue;
+            }
+            of.counts = match r.below(5) {
+                0 | 1 if !labels.is_empty() => {
+                    let count = index(r, labels.len().min(2)) + 1;
+                    Counts::Where((0..count).map(|_| labels.remove(index(r, labels.len()))).collect())
+                }
+                2 | 3 if !has_rest => {
+                    has_rest = true;
+                    Counts::Rest
+                }
+                _ => Counts::Every,
+            };
+        }
+    }
+}
+
+fn label(r: &mut Random) -> Label {
+    r.maybe(92, |r| index(r, LABELS.len()))
 }
 
 fn charge(r: &mut Random) -> ChargeSpec {
@@ -172,6 +206,7 @@ fn charge(r: &mut Random) -> ChargeSpec {
     }
     ChargeSpec::Usage(UsageSpec {
         usage: index(r, 2),
+        counts: Counts::Every,
         price: usage_model(r),
         included: if r.percent(20) { quantity(r) } else { 0 },
         prepaid: r.maybe(12, quantity),
@@ -416,13 +451,13 @@ fn steps(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
 /// Draws an event that moves away and back, at once or after a billing run, mostly with its quantity.
 fn moved_and_back(r: &mut Random) -> Vec<Step> {
     let (event, quantity) = (index(r, 64), r.maybe(20, quantity));
-    let away = Step::Update { event, when: Some(when(r)), quantity };
+    let away = Step::Update { event, when: Some(when(r)), quantity, label: r.maybe(20, label) };
     let between = match r.below(4) {
         0 => vec![Step::Run],
         1 => vec![clock(r), Step::Run],
         _ => Vec::new(),
     };
-    [vec![away], between, vec![Step::Update { event, when: Some(When::First), quantity: None }]].concat()
+    [vec![away], between, vec![Step::Update { event, when: Some(When::First), quantity: None, label: None }]].concat()
 }
 
 /// Draws an edit from a past day, and the edit that undoes it: of a pricing's currency or prices, or of the entity.
@@ -444,7 +479,7 @@ fn undone(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
             PricingSpec { currency, ..base.clone() }
         }
         1 => free_of_charge(&base),
-        _ => other_prices(r, &base),
+        _ => other_prices(r, &base, &catalog.usage),
     };
     let repriced = || edit(PatchSpec { reprice: true, ..PatchSpec::default() });
     let mut steps = vec![Step::EditPricing { pricing: number, content: changed }, repriced()];
@@ -501,11 +536,14 @@ fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
         17..21 => quantity_step(r),
         21 => cancel(r),
         22..25 => Step::Resume,
-        25..47 => Step::Event { usage: index(r, 2), of: r.maybe(90, |r| index(r, 4)), when: when(r), quantity: quantity(r) },
+        25..47 => {
+            let (usage, of) = (index(r, 2), r.maybe(90, |r| index(r, 4)));
+            Step::Event { usage, of, when: when(r), quantity: quantity(r), label: label(r) }
+        }
         47..55 => {
             let event = index(r, 64);
             let when = r.maybe(45, |r| if r.percent(15) { When::First } else { when(r) });
-            Step::Update { event, when, quantity: r.maybe(60, quantity) }
+            Step::Update { event, when, quantity: r.maybe(60, quantity), label: r.maybe(30, label) }
         }
         55..58 => Step::Delete { event: index(r, 64) },
         58..62 => charged(r),
@@ -613,12 +651,12 @@ fn clock(r: &mut Random) -> Step {
 /// Draws new content for a pricing, mostly only other prices, and rarely another currency.
 fn edit_pricing(r: &mut Random, catalog: &Catalog) -> Step {
     let number = index(r, catalog.pricings.len());
-    let content = other_prices(r, &catalog.pricings[number]);
+    let content = other_prices(r, &catalog.pricings[number], &catalog.usage);
     let currency = if r.percent(10) { *r.pick(&CURRENCIES) } else { content.currency };
     Step::EditPricing { pricing: number, content: PricingSpec { currency, ..content } }
 }
 
-fn other_prices(r: &mut Random, base: &PricingSpec) -> PricingSpec {
+fn other_prices(r: &mut Random, base: &PricingSpec, usage: &[Aggregation]) -> PricingSpec {
     let mut items: Vec<ItemSpec> = base
         .items
         .iter()
@@ -643,6 +681,9 @@ fn other_prices(r: &mut Random, base: &PricingSpec) -> PricingSpec {
             fixed @ ChargeSpec::Fixed { .. } => fixed,
         };
         items.push(ItemSpec { id, charge });
+    }
+    if r.percent(25) {
+        split(r, &mut items, usage);
     }
     if r.percent(10) && items.len() > 1 {
         items.remove(index(r, items.len()));

@@ -20,6 +20,13 @@ pub(crate) const FINE: u128 = 1 << 100;
 /// A rate in hundredths of a percent.
 pub(crate) type Rate = u32;
 
+/// The label of an event, as an index of [`LABELS`]; `None` for an event without one.
+pub(crate) type Label = Option<usize>;
+/// The key of labels. The aggregation `UNIQUE` counts their distinct values.
+pub(crate) const LABEL_KEY: &str = "model";
+/// The values of labels.
+pub(crate) const LABELS: [&str; 4] = ["a", "b", "c", "d"];
+
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     pub(crate) entities: Vec<EntitySpec>,
@@ -88,11 +95,22 @@ pub(crate) enum ChargeSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UsageSpec {
     pub(crate) usage: usize,
+    pub(crate) counts: Counts,
     pub(crate) price: PriceModel,
     pub(crate) included: Amount,
     pub(crate) prepaid: Option<Amount>,
     pub(crate) minimum: Option<Price>,
     pub(crate) maximum: Option<Price>,
+}
+
+/// The events that a line item counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Counts {
+    Every,
+    /// Those with one of these labels.
+    Where(Vec<usize>),
+    /// Those that no `where` of the usage product counts.
+    Rest,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -306,11 +324,13 @@ pub(crate) enum Step {
         of: Option<usize>,
         when: When,
         quantity: Amount,
+        label: Label,
     },
     Update {
         event: usize,
         when: Option<When>,
         quantity: Option<Amount>,
+        label: Option<Label>,
     },
     Delete {
         event: usize,

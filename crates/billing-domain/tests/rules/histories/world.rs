@@ -4,15 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::Aggregation;
 use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::resolve;
 use billing_domain::contract::terms::PaymentTime;
+use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::document::lines::{BillWith, DocumentLine};
 use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
+use billing_domain::labels::LabelDigest;
 use billing_domain::ledger::amend::BackdatingPolicy;
 use billing_domain::ledger::charge::{self, ChargeContext};
+use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::preview::DocumentPreview;
+use billing_domain::ledger::recount::Recount;
 use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, post, preview};
 use billing_domain::matching::{match_changed_event, match_event};
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
@@ -315,9 +320,9 @@ impl World {
                 let request = self.model.request(step, self.now);
                 let verdict = self.model.edited(&request, &self.facts(), self.now);
                 let (edit, catalog) = (convert::edit(&request, &self.book.contract), self.catalog());
-                let before = self.model.products.clone();
+                let (before, recount) = (self.model.products.clone(), self.recount());
                 let taken = self.amend("edit", verdict, &request, Deed::Edit(edit.clone()), |book, now, mut ids| {
-                    amend::edit(book, (&edit, &catalog), BackdatingPolicy::Allowed, now, convert::no_recount, &mut ids)
+                    amend::edit(book, (&edit, &catalog), BackdatingPolicy::Allowed, now, recount, &mut ids)
                 })?;
                 if taken { self.check_children(&before) } else { Ok(()) }
             }
@@ -365,8 +370,8 @@ impl World {
                 }
                 Ok(())
             }
-            Step::Event { usage, of, when, quantity } => self.event(*usage, *of, *when, *quantity),
-            Step::Update { event, when, quantity } => self.update(*event, *when, *quantity),
+            Step::Event { usage, of, when, quantity, label } => self.event(*usage, *of, *when, *quantity, *label),
+            Step::Update { event, when, quantity, label } => self.update(*event, *when, *quantity, *label),
             Step::Delete { event } => self.delete(*event),
             Step::Charge { .. } => self.charge(step),
             Step::EditCharge { charge, day, quantity, price, issue } => {
@@ -498,11 +503,11 @@ impl World {
     }
 
     /// Returns the product and the service date of usage by the model. The domain's matching must return the same.
-    fn landing(&self, usage: usize, at: Timestamp) -> Checked<Option<(u16, Date)>> {
-        let candidates = self.model.candidates(usage, at);
-        let usage_product_ref = convert::usage_ref(usage);
+    fn landing(&self, usage: usize, at: Timestamp, label: Label) -> Checked<Option<(u16, Date)>> {
+        let candidates = self.model.candidates(usage, at, label, None);
+        let (usage_product_ref, labels) = (convert::usage_ref(usage), convert::labels(label));
         let contracts = [(*self.book.contract).clone()];
-        let theirs = match_event(convert::facts(&usage_product_ref, at), &contracts, &self.book.entities);
+        let theirs = match_event(convert::facts(&usage_product_ref, at, labels.as_ref()), &contracts, &self.book.entities);
         let theirs = theirs
             .ok()
             .map(|found| (found.period.product_no.0, found.entity.profile.time_zone.service_date(at), found.period.start()));
@@ -515,13 +520,46 @@ impl World {
     }
 
     fn key(&self, event: &Event) -> UsageKey {
-        let product = self.model.product(event.product);
+        let period = self.model.product(event.product).period_at(event.day).expect("the event's period");
         UsageKey {
             contract_ref: self.book.contract.contract_ref,
             product_no: ProductNo(event.product),
-            period_start: product.period_at(event.day).expect("the event's period").start,
+            period_start: period.start,
             usage_product_ref: convert::usage_ref(event.usage),
-            line_item_id: None,
+            line_item_id: period.terms.selected(event.usage, event.label).map(convert::item_id),
+        }
+    }
+
+    /// Returns the digest of an event's label, if its usage product counts distinct labels.
+    fn digest(&self, event: &Event) -> Option<LabelDigest> {
+        let is_unique = self.model.catalog.usage[event.usage] == Aggregation::Unique;
+        event.label.filter(|_| is_unique).map(|label| LabelDigest::of(LABELS[label]))
+    }
+
+    /// Returns the live events with each counted label, optionally without one event.
+    fn live_labels(&self, except: Option<usize>) -> LiveLabels {
+        let mut live = LiveLabels::default();
+        for (i, event) in self.model.events.iter().enumerate().filter(|(i, event)| Some(*i) != except && !event.deleted) {
+            if let Some(digest) = self.digest(event) {
+                let CountedEvent { .. } = live.add(&self.key(event), Some(digest), self.counted(i, event));
+            }
+        }
+        live
+    }
+
+    /// Returns a function that counts the events of a period by the terms of a contract.
+    fn recount(&self) -> impl FnMut(&Contract, &UsageKey) -> Result<Recount, Refusal> + use<> {
+        let live = self.model.events.iter().enumerate().filter(|(_, event)| !event.deleted);
+        let of_event = |(i, event): (usize, &Event)| {
+            (self.key(event).of_line_item(None), convert::labels(event.label), self.digest(event), self.counted(i, event))
+        };
+        let events: Vec<_> = live.map(of_event).collect();
+        move |contract, key| {
+            let mut recount = Recount::default();
+            for (_, labels, digest, counted) in events.iter().filter(|(period, ..)| period == key) {
+                recount.count(contract, key, labels.clone(), *digest, *counted)?;
+            }
+            Ok(recount)
         }
     }
 
@@ -531,6 +569,7 @@ impl World {
             occurred_at: event.at,
             service_date: event.day,
             quantity: convert::quantity(event.quantity),
+            is_distinct: None,
         }
     }
 
@@ -540,10 +579,14 @@ impl World {
         let others = self.model.events.iter().enumerate().filter(|(i, event)| {
             *i != index && !event.deleted && event.usage == self.model.events[index].usage && self.key(event) == key
         });
-        others.fold(UsageTotal::ZERO, |total, (i, event)| total.plus(self.counted(i, event)).expect("small quantities"))
+        let mut live = LiveLabels::default();
+        others.fold(UsageTotal::ZERO, |total, (i, event)| {
+            let counted = live.add(&key, self.digest(event), self.counted(i, event));
+            total.plus(counted).expect("small quantities")
+        })
     }
 
-    fn event(&mut self, usage: usize, of: Option<usize>, when: When, quantity: Amount) -> Checked {
+    fn event(&mut self, usage: usize, of: Option<usize>, when: When, quantity: Amount, label: Label) -> Checked {
         // Mostly chooses usage that a product meters.
         let metered = of.and_then(|of| {
             let meters = |product: &&Product| product.bills() && (0..2).any(|usage| product.newest().meters(usage));
@@ -556,29 +599,27 @@ impl World {
         });
         let usage = metered.unwrap_or(usage);
         let at = self.model.instant(when, self.now);
-        let Some((product, day)) = self.landing(usage, at)? else {
+        let (usage_product_ref, labels) = (convert::usage_ref(usage), convert::labels(label));
+        let deed = Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity), labels };
+        let Some((product, day)) = self.landing(usage, at, label)? else {
             self.note("event refused");
-            let usage_product_ref = convert::usage_ref(usage);
-            return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
+            return self.tell(deed, false);
         };
-        let event = Event { usage, at, day, product, first: (at, product), quantity, deleted: false };
+        let event = Event { usage, at, day, product, first: (at, product), quantity, label, deleted: false };
         self.ids += 1;
         let counted =
             CountedEvent { event_ref: EventRef::from_uuid(Uuid::from_u128(self.ids)), ..self.counted(usize::MAX, &event) };
         let key = self.key(&event);
+        let counted = self.live_labels(None).add(&key, self.digest(&event), counted);
         let made = self.decide(|book, now, mut ids| post::post_usage(book, &key, &[counted], now, &mut ids))?;
         let mut next = self.model.clone();
         next.events.push(event);
-        let Some((listed_on, entries)) = self.taken("an event", made, &next)? else {
-            let usage_product_ref = convert::usage_ref(usage);
-            return self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, false);
-        };
+        let Some((listed_on, entries)) = self.taken("an event", made, &next)? else { return self.tell(deed, false) };
         self.model = next;
         self.events.push(StoredEvent { event_ref: counted.event_ref, listed_on });
         self.note("event taken");
         self.write(&entries)?;
-        let usage_product_ref = convert::usage_ref(usage);
-        self.tell(Deed::Event { usage_product_ref, at, quantity: convert::quantity(quantity) }, true)
+        self.tell(deed, true)
     }
 
     /// Checks a decision on usage. Usage must be refused if it makes an amount too large, and only then.
@@ -599,58 +640,68 @@ impl World {
         (!live.is_empty()).then(|| live[event % live.len()])
     }
 
-    fn update(&mut self, event: usize, when: Option<When>, quantity: Option<Amount>) -> Checked {
+    fn update(&mut self, event: usize, when: Option<When>, quantity: Option<Amount>, label: Option<Label>) -> Checked {
         let Some(index) = self.live(event) else { return Ok(()) };
         let before = self.model.events[index].clone();
-        let mut after = Event { quantity: quantity.unwrap_or(before.quantity), ..before.clone() };
+        let (quantity_after, label_after) = (quantity.unwrap_or(before.quantity), label.unwrap_or(before.label));
+        let mut after = Event { quantity: quantity_after, label: label_after, ..before.clone() };
         if let Some(when) = when {
             after.at = if let When::First = when { before.first.0 } else { self.model.instant(when, self.now) };
         }
-        // The same timestamp is no change, regardless of the product that it would match now.
-        if after.at != before.at {
-            // The event goes to the product of its first match if that meters it. The domain must return the same.
+        let usage_product_ref = convert::usage_ref(before.usage);
+        let deed = Deed::Update {
+            event: index,
+            at: when.map(|_| after.at),
+            quantity: quantity.map(convert::quantity),
+            labels: label.map(convert::labels),
+        };
+        let reads_label =
+            |product: &ContractProduct| product.terms().any(|terms| terms.reads_label(&usage_product_ref, LABEL_KEY));
+        let is_read = after.label != before.label && self.book.contract.products.iter().any(reads_label);
+        // The same timestamp and label are no change, regardless of the product that they would match now.
+        if after.at != before.at || is_read {
+            // The event goes to the product of its first match if that counts it. The domain must return the same.
             let (_, first) = before.first;
-            let stays = self.model.candidates(before.usage, after.at).into_iter().find(|(no, _)| *no == first);
-            let usage_product_ref = convert::usage_ref(before.usage);
-            let contracts = [(*self.book.contract).clone()];
+            let day = (after.at == before.at).then_some(before.day);
+            let candidates = self.model.candidates(before.usage, after.at, after.label, day);
+            let expected = candidates.iter().find(|(no, _)| *no == first).or(candidates.first());
+            let (contracts, labels) = ([(*self.book.contract).clone()], convert::labels(after.label));
             let first_match = (self.book.contract.contract_ref, ProductNo(first));
-            let facts = convert::facts(&usage_product_ref, after.at);
-            let theirs = match_changed_event(facts, first_match, None, &contracts, &self.book.entities);
+            let facts = convert::facts(&usage_product_ref, after.at, labels.as_ref());
+            let theirs = match_changed_event(facts, first_match, day, &contracts, &self.book.entities);
             let theirs = theirs.ok().map(|found| (found.period.product_no.0, found.service_date));
-            if theirs.is_some_and(|(no, _)| no == first) != stays.is_some() {
-                return Err(format!("usage moved to {} lands at {theirs:?}, not {stays:?}", after.at));
+            // Terms of entities in several zones may cover several dates of one instant.
+            match (expected, theirs) {
+                (Some((no, _)), Some(theirs)) if theirs.0 == *no && candidates.contains(&theirs) => {
+                    (after.product, after.day) = theirs;
+                }
+                (None, None) => {
+                    self.note("update refused");
+                    return self.tell(deed, false);
+                }
+                (mine, theirs) => return Err(format!("usage moved to {} lands at {theirs:?}, not {mine:?}", after.at)),
             }
-            let landing = if stays.is_some() { theirs } else { self.landing(before.usage, after.at)? };
-            let Some((product, day)) = landing else {
-                self.note("update refused");
-                let quantity = quantity.map(convert::quantity);
-                return self.tell(Deed::Update { event: index, at: Some(after.at), quantity }, false);
-            };
-            (after.product, after.day) = (product, day);
         }
         let (key, new_key, listed_on) = (self.key(&before), self.key(&after), self.events[index].listed_on);
         let (counted, without) = (self.counted(index, &before), self.without(index));
         let present = post::PresentEvent { key: &key, counted, without, listed_on };
-        let (stays, counted) = (key == new_key, self.counted(index, &after));
+        let counted = self.live_labels(Some(index)).add(&new_key, self.digest(&after), self.counted(index, &after));
+        let stays = key.is_of_same_period(&new_key);
         let made = self.decide(|book, now, mut ids| {
             if stays {
-                return post::post_usage_change(book, present, Some((&key, counted)), now, &mut ids);
+                return post::post_usage_change(book, present, Some((&new_key, counted)), now, &mut ids);
             }
             post::post_usage_change(book, present, None, now, &mut ids)?;
             post::post_usage(book, &new_key, &[counted], now, &mut ids)
         })?;
         let mut next = self.model.clone();
         next.events[index] = after;
-        let Some((listed_on, entries)) = self.taken("an update", made, &next)? else {
-            let (at, quantity) = (when.map(|_| next.events[index].at), quantity.map(convert::quantity));
-            return self.tell(Deed::Update { event: index, at, quantity }, false);
-        };
+        let Some((listed_on, entries)) = self.taken("an update", made, &next)? else { return self.tell(deed, false) };
         self.model = next;
         self.events[index].listed_on = listed_on;
         self.note(if stays { "update taken" } else { "update moved" });
         self.write(&entries)?;
-        let at = when.map(|_| self.model.events[index].at);
-        self.tell(Deed::Update { event: index, at, quantity: quantity.map(convert::quantity) }, true)
+        self.tell(deed, true)
     }
 
     fn delete(&mut self, event: usize) -> Checked {

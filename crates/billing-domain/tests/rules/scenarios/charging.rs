@@ -256,7 +256,8 @@ fn a_charges_line_item_has_its_reference_whole() {
         assert!(id.is_of_charge());
     }
     assert!(LineItemId::parse(&"x".repeat(65)).is_err() && LineItemId::parse(&format!("charge:{}", "x".repeat(65))).is_err());
-    let named = fixtures::pricing("plan", vec![fixtures::fixed("charge:x", "1")]).content.check().expect_err("a reserved name");
+    let named =
+        fixtures::pricing("plan", vec![fixtures::fixed("charge:x", "1")]).content.check(&[]).expect_err("a reserved name");
     assert_eq!(Refusal::from(named).codes(), ["reserved"]);
 }
 

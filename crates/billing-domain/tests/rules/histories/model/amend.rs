@@ -585,7 +585,7 @@ impl Model {
     fn keeps_usage(&self, next: &[Product]) -> bool {
         self.events.iter().filter(|event| !event.deleted).all(|event| {
             let product = next.iter().find(|product| product.no == event.product).expect("products are kept");
-            product.period_at(event.day).is_some_and(|period| period.terms.meters(event.usage))
+            product.period_at(event.day).is_some_and(|period| period.terms.counts(event.usage, event.label))
         })
     }
 

@@ -1,6 +1,7 @@
 //! The amounts owed, their documents and their due dates (billing rules 2, 4, 5, 6).
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::Aggregation;
@@ -11,7 +12,7 @@ use super::calendar::{Date, days_between, midnight, service_date};
 use super::rating::raw_quantity;
 use super::terms::{Item, Period, Product, Terms};
 use super::{Charge, Event, Model, rating};
-use crate::histories::spec::{Amount, ChargeSpec};
+use crate::histories::spec::{Amount, ChargeSpec, Counts, Label, UsageSpec};
 
 /// The kind of a period's regular document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,17 +81,23 @@ impl Model {
         day.plus_seconds(i64::from(self.catalog.entities[entity].grace_hours) * 3600)
     }
 
-    /// Returns the products and service dates that usage can match, best first (billing rules 4).
-    pub(crate) fn candidates(&self, usage: usize, at: Timestamp) -> Vec<(u16, Date)> {
+    /// Returns whether terms count an event. `UNIQUE` counts only events with the label.
+    fn counts(&self, terms: &Terms, usage: usize, label: Label) -> bool {
+        terms.counts(usage, label) && (label.is_some() || self.catalog.usage[usage] != Aggregation::Unique)
+    }
+
+    /// Returns the products and service dates that usage can match, best first (billing rules 4). Only the timestamp of an event
+    /// that moves gives it another `day`.
+    pub(crate) fn candidates(&self, usage: usize, at: Timestamp, label: Label, day: Option<Date>) -> Vec<(u16, Date)> {
         let mut found = Vec::new();
         for product in &self.products {
             let mut entities: Vec<usize> = product.periods.iter().map(|period| period.terms.entity).collect();
             entities.dedup();
             for entity in entities {
-                let day = service_date(self.zone(entity), at);
+                let day = day.unwrap_or_else(|| service_date(self.zone(entity), at));
                 if let Some(period) = product.period_at(day)
                     && period.terms.entity == entity
-                    && period.terms.meters(usage)
+                    && self.counts(&period.terms, usage, label)
                     && !found.contains(&(product.no, day))
                 {
                     found.push((product.no, day));
@@ -104,13 +111,17 @@ impl Model {
         found
     }
 
-    /// Returns the raw Q of a usage product in a period, and the number of events.
-    pub(crate) fn q(&self, product: u16, period: &Period, usage: usize) -> (I256, i128) {
+    /// Returns the raw Q of a line item in a period, and the number of events.
+    pub(crate) fn q(&self, product: u16, period: &Period, item: &Item) -> (I256, i128) {
+        let ChargeSpec::Usage(UsageSpec { usage, counts, .. }) = &item.charge else { panic!("a line item without usage") };
+        let usage = *usage;
+        let is_counted = |event: &Event| *counts == Counts::Every || period.terms.selected(usage, event.label) == Some(item.id);
         let here: Vec<(usize, &Event)> = self
             .events
             .iter()
             .enumerate()
             .filter(|(_, event)| !event.deleted && event.product == product && event.usage == usage && period.contains(event.day))
+            .filter(|(_, event)| is_counted(event))
             .collect();
         let quantity = |event: &Event| raw_quantity(event.quantity);
         let latest = || here.iter().max_by_key(|(i, event)| (event.at, *i));
@@ -119,6 +130,10 @@ impl Model {
             Aggregation::Count => here.iter().map(|_| raw_quantity(1_000)).sum(),
             Aggregation::Max => here.iter().map(|(_, event)| quantity(event)).max().unwrap_or_default(),
             Aggregation::Latest => latest().map(|(_, event)| quantity(event)).unwrap_or_default(),
+            Aggregation::Unique => {
+                let labels: BTreeSet<Label> = here.iter().map(|(_, event)| event.label).collect();
+                raw_quantity(1_000) * I256::from(labels.len() as i128)
+            }
         };
         (q, here.len() as i128)
     }
@@ -191,7 +206,7 @@ impl Model {
                     }
                 }
                 ChargeSpec::Usage(usage) => {
-                    let (q, events) = self.q(product.no, period, usage.usage);
+                    let (q, events) = self.q(product.no, period, item);
                     let q = q.max(raw_quantity(usage.prepaid.unwrap_or(0)));
                     let minor = rating::usage(usage, q, events, share, terms.currency);
                     let ahead =

@@ -13,7 +13,7 @@ use billing_domain::calendar::Timestamp;
 
 use self::calendar::{Date, plus, service_date};
 use self::terms::{Period, Product, Terms};
-use crate::histories::spec::{Amount, Catalog, Category, Element, Rate, SignedPrice, TaxSpec, TaxSpecs};
+use crate::histories::spec::{Amount, Catalog, Category, Element, Label, Rate, SignedPrice, TaxSpec, TaxSpecs};
 pub(crate) use amend::{Facts, LastDay, QuantityRequest};
 pub(crate) use dues::{Part, Slot, With};
 
@@ -27,6 +27,7 @@ pub(crate) struct Event {
     /// The instant and the product when the event was recorded.
     pub(crate) first: (Timestamp, u16),
     pub(crate) quantity: Amount,
+    pub(crate) label: Label,
     pub(crate) deleted: bool,
 }
 

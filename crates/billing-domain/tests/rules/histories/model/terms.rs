@@ -249,6 +249,9 @@ impl Terms {
         if self.category.is_some() && self.tax.is_some_and(|rate| rate > 0) {
             return Err("tax_category_rate");
         }
+        if self.has_overlap() {
+            return Err("overlapping_where or several_rest");
+        }
         Ok(())
     }
 
@@ -267,7 +270,43 @@ impl Terms {
     }
 
     pub(crate) fn meters(&self, usage: usize) -> bool {
-        self.items.iter().any(|item| matches!(&item.charge, ChargeSpec::Usage(metered) if metered.usage == usage))
+        self.metering(usage).next().is_some()
+    }
+
+    fn metering(&self, usage: usize) -> impl Iterator<Item = (&'static str, &UsageSpec)> {
+        self.items.iter().filter_map(move |item| match &item.charge {
+            ChargeSpec::Usage(metered) if metered.usage == usage => Some((item.id, metered)),
+            _ => None,
+        })
+    }
+
+    /// Returns whether the terms count an event. With a `where` or `rest` of the usage product, one line item must select it.
+    pub(crate) fn counts(&self, usage: usize, label: Label) -> bool {
+        let is_selective = self.metering(usage).any(|(_, metered)| metered.counts != Counts::Every);
+        self.meters(usage) && (!is_selective || self.selected(usage, label).is_some())
+    }
+
+    /// Returns the line item whose `where` or `rest` selects an event.
+    pub(crate) fn selected(&self, usage: usize, label: Label) -> Option<&'static str> {
+        let is_met = |counts: &Counts| matches!((counts, label), (Counts::Where(labels), Some(label)) if labels.contains(&label));
+        let by_where = self.metering(usage).find(|(_, metered)| is_met(&metered.counts));
+        let rest = || self.metering(usage).find(|(_, metered)| metered.counts == Counts::Rest);
+        by_where.or_else(rest).map(|(id, _)| id)
+    }
+
+    /// Returns whether two line items would count one event as alternatives.
+    fn has_overlap(&self) -> bool {
+        let counts: Vec<(usize, &Counts)> =
+            (0..2).flat_map(|usage| self.metering(usage)).map(|(_, metered)| (metered.usage, &metered.counts)).collect();
+        let overlaps = |(usage, one): &(usize, &Counts), (other_usage, other): &(usize, &Counts)| {
+            usage == other_usage
+                && match (one, other) {
+                    (Counts::Where(one), Counts::Where(other)) => one.iter().any(|label| other.contains(label)),
+                    (Counts::Rest, Counts::Rest) => true,
+                    _ => false,
+                }
+        };
+        (0..counts.len()).any(|i| counts[..i].iter().any(|earlier| overlaps(earlier, &counts[i])))
     }
 
     fn months(&self) -> Option<i64> {
