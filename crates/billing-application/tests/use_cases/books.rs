@@ -4,6 +4,7 @@ use billing_application::UseCase;
 use billing_application::billing_run::BillingRunRequest;
 use billing_application::catalog::{
     TaxBasisPatch, WantedEntity, create_customer, create_entity, create_pricing, create_usage_product, edit_pricing,
+    edit_usage_product,
 };
 use billing_application::charges::{ChargeRequest, ChargeView, record_charge};
 use billing_application::contracts::{
@@ -18,12 +19,13 @@ use billing_application::usage::{
     get_event, record_event, record_usage, update_event,
 };
 use billing_application::verify::verify;
-use billing_domain::catalog::{LineItem, Pricing, PricingContent};
+use billing_domain::catalog::{LineItem, Pricing, PricingContent, UsageProductProfile};
 use billing_domain::charge::NewCharge;
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, EffectiveFrom, ProductPatch, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState, Purpose};
+use billing_domain::labels::LabelKey;
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::metadata::Metadata;
 use billing_domain::money::SignedPrice;
@@ -103,6 +105,17 @@ impl Books {
             create_pricing(cx, Some(made.pricing_ref), made.content)
         })
         .expect("a pricing")
+    }
+
+    /// Names the label of a usage product whose distinct values `UNIQUE` counts.
+    pub(crate) fn counting(&self, usage_product: &str, label: &str) {
+        let label = LabelKey::parse(label).expect("a label");
+        let edit = Changes::of(move |profile: &mut UsageProductProfile| profile.unique_by = Some(label.clone()));
+        let usage_product_ref = fixtures::usage_product_ref(usage_product);
+        run(&self.bench.services, &self.bench.principal, UseCase::EditUsageProduct, |cx| {
+            edit_usage_product(cx, &usage_product_ref, &edit)
+        })
+        .expect("a usage product");
     }
 
     /// Replaces the line items of a pricing.

@@ -91,6 +91,7 @@ examples! {
     prices::example_6_8_before_use_the_minimum_fee_is_on_the_debit;
     seats::example_6_9_seats_are_billed_by_the_days_they_were_agreed;
     seats::example_6_10_another_number_of_seats_in_a_month_that_is_issued;
+    metering::example_6_11_distinct_users;
 
     changes::example_7_1_an_edit_starts_with_the_next_invoice;
     changes::example_7_2_an_edit_of_the_current_invoice_changes_the_draft;

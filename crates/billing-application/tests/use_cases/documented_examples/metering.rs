@@ -68,6 +68,25 @@ pub(crate) fn example_4_6_two_subscriptions_of_one_pricing(page: &mut Page) {
     page.shows(&books.documents());
 }
 
+pub(crate) fn example_6_11_distinct_users(page: &mut Page) {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    books.counting("calls", "user");
+    let mut users = selected("users", "1.00", Selector::Every);
+    if let LineItemPrice::Usage(charge) = &mut users.charge {
+        charge.aggregation = Some(Aggregation::Unique);
+    }
+    let team = books.pricing("team", vec![users]);
+    books.contract(vec![requested(&team, "2026-01-01", "2026-12-31")]);
+    let call = |user: &str| books.labeled("2026-01-10T12:00:00Z", "1", ("user", user)).expect("an accepted event");
+    let calls = ["u1", "u2", "u1", "u1"].map(call);
+    books.delete(calls[0]);
+    page.says(&code(books.labeled("2026-01-10T12:00:00Z", "1", ("team", "t1"))));
+    page.shows(&books.documents());
+    books.delete(calls[2]);
+    books.delete(calls[3]);
+    page.shows(&books.documents());
+}
+
 pub(crate) fn example_7_23_a_price_of_its_own_for_a_model(page: &mut Page) {
     let books = Books::at("2026-01-20T12:00:00Z");
     let rest = selected("other", "0.00001", Selector::Rest);
