@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use acceptance::naive::{Event, Model, OVER, Terms};
+use acceptance::naive::{Event, KINDS, Model, OVER, Terms};
 use acceptance::random::{Random, setting};
 use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Request, Server, books, catalog};
@@ -29,7 +29,7 @@ const DONE: [&str; 8] = ["batch", "change", "delete", "edit", "issue", "move", "
 const MAX_MORE: u32 = 20;
 /// The settings of a server whose cache of events has one entry, and of a server that never drops an entry.
 const SMALLEST_CACHE: [&str; 2] = ["--event-cache", "1"];
-const LARGEST_CACHE: [&str; 2] = ["--event-cache", "1000000"];
+const LARGEST_CACHE: [&str; 2] = ["--event-cache", "100000"];
 /// The maximum page size.
 const PAGE: usize = 1000;
 /// The maximum number of times that a request is sent while its first attempt is in progress at another server.
@@ -404,7 +404,12 @@ impl<'b> Writer<'b> {
 
     fn event(&mut self, account: usize) -> (Value, Event) {
         let account = &self.bank.accounts[account];
-        let event = Event { event_ref: Value::Null, day: account.day(&mut self.random), quantity: self.random.between(1, 300) };
+        let event = Event {
+            event_ref: Value::Null,
+            day: account.day(&mut self.random),
+            quantity: self.random.between(1, 300),
+            kind: KINDS[0],
+        };
         account.sent.fetch_add(event.quantity, Ordering::SeqCst);
         let mut body = catalog::event(&account.name, event.quantity);
         body["timestamp"] = json!(timestamp(event.day));

@@ -4,7 +4,7 @@ use acceptance::when::Day;
 use acceptance::{Client, Database, Server, binary, books, catalog, on_both_databases, on_sqlite};
 use serde_json::{Value, json};
 
-on_both_databases!(the_worked_example_of_tokens, two_subscriptions_of_one_pricing);
+on_both_databases!(the_worked_example_of_tokens, two_subscriptions_of_one_pricing, distinct_users_count_once);
 on_sqlite!(what_nothing_prices_is_refused_and_stores_nothing, conditions_are_checked_before_anything_is_stored);
 
 fn line_item(id: &str, unit_price: &str, counts: &Value) -> Value {
@@ -152,6 +152,63 @@ fn two_subscriptions_of_one_pricing(database: &Database) {
     binary::verify(database.url()).expect("lawful books");
 }
 
+fn distinct_users_count_once(database: &Database) {
+    let (server, client) = catalog::stage(database);
+    let named =
+        json!({"usage_product_ref": "tokens", "name": "Tokens", "unit": "token", "aggregation": "UNIQUE", "unique_by": "user"});
+    client.post("/api/usage/products/", &named).ok();
+    let items = [line_item("users", "1.00", &json!({})), line_item("tokens", "0.10", &json!({"aggregation": "SUM"}))];
+    catalog::make_pricing(&client, "team", &json!(items));
+    let contract_ref = catalog::sell(&client, &[catalog::ended("team")]);
+    let of_user = |user: &str| event(5, &json!({"user": user}));
+    let draft = || books::amounts(&catalog::documents(&client)[0]);
+    let first = books::report(&client, &of_user("u1"))["event_ref"].clone();
+    // Events of one request count once, too, and one is refused.
+    let batch = json!({"events": [of_user("u1"), of_user("u2"), event(5, &json!({"team": "t1"})), of_user("u2")]});
+    let results = client.post("/api/usage/event/batch", &batch).ok()["results"].clone();
+    assert_eq!(results[2]["status"], 422, "{results}");
+    assert_eq!(results[2]["code"], "no_matching_line", "{results}");
+    assert_eq!(draft(), ["users 2.00", "tokens 2.00"]);
+    assert_eq!(books::event(&client, &first)["line_item_ids"], json!(["users", "tokens"]));
+
+    let delete = |event_ref: &Value| assert_eq!(books::delete(&client, event_ref).status, 204);
+    delete(&first);
+    assert_eq!(draft(), ["users 2.00", "tokens 1.50"]);
+    delete(&results[0]["event_ref"]);
+    assert_eq!(draft(), ["users 1.00", "tokens 1.00"]);
+    let update = |result: usize, labels: Value| {
+        books::update(&client, &results[result]["event_ref"], json!({"additional_report_data": labels}))
+    };
+    update(1, json!({"user": 7.0})).ok();
+    assert_eq!(draft(), ["users 2.00", "tokens 1.00"]);
+    update(3, json!({"user": "7"})).ok();
+    assert_eq!(draft(), ["users 1.00", "tokens 1.00"]);
+    assert_eq!(update(3, json!({})).status, 422);
+    update(1, json!({"user": "u8"})).ok();
+    assert_eq!(draft(), ["users 2.00", "tokens 1.00"]);
+    let summary = client.get("/api/usage/summary?interval=month&customer_ref=acme").ok();
+    assert_eq!(summary.to_string().matches(r#""quantity":2"#).count(), 1, "{summary}");
+
+    // After the invoice, a new user is a debit, and the last event of a user a credit.
+    books::run(&client);
+    let late = books::report(&client, &of_user("u9"));
+    assert_eq!(books::amounts(&books::numbered(&client, "UB-DBT-1")), ["users 1.00", "tokens 0.50"]);
+    delete(&late["event_ref"]);
+    delete(&results[1]["event_ref"]);
+    assert_eq!(books::amounts(&books::numbered(&client, "UB-CRD-1")), ["users 1.00", "tokens 0.50"]);
+
+    // Reported usage doesn't count by another label.
+    client.post("/api/usage/products/edit/tokens", &json!({"unique_by": "team"})).ok();
+    let contract = client.get(&format!("/api/contracts/{contract_ref}")).ok();
+    let start = &contract["products"][0]["billing_start_date"];
+    let reprice =
+        json!({"effective_from": start, "products": [{"product_no": 0, "product_pricing_ref": "team", "reprice": true}]});
+    let refused = books::edit(&client, &contract_ref, &reprice);
+    assert_eq!((refused.status, books::fields(&refused.body, ["code"])[0].as_str()), (409, "usage_already_reported"));
+    drop(server);
+    binary::verify(database.url()).expect("lawful books");
+}
+
 fn what_nothing_prices_is_refused_and_stores_nothing(database: &Database) {
     let (_server, client, _) = stage(database, false);
     let refused = client.post("/api/usage/event", &event(1, &json!({"model": "gpt-6", "kind": "input"})));
@@ -194,6 +251,7 @@ fn conditions_are_checked_before_anything_is_stored(database: &Database) {
         (vec![json!({"where": {"k": []}})], "/line_items/0/where/k out_of_range"),
         (vec![json!({"where": {"k": [1]}})], "/line_items/0/where/k/0 wrong_type"),
         (vec![json!({"where": {"k": "a"}})], "/line_items/0/where/k wrong_type"),
+        (vec![json!({"aggregation": "UNIQUE"})], "/line_items/0/aggregation unique_by_required"),
     ];
     for (counts, expected) in rows {
         assert_eq!(codes(&counts), [expected], "{counts:?}");

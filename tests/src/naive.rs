@@ -24,19 +24,24 @@ pub enum Price {
     PerUnit,
     /// The tiers of the API plan.
     Graduated,
+    /// Seven cents per call of kind `a`, five per call of kind `b`, and one for each other call, in line items of their own.
+    ByKind,
 }
+
+/// The kinds of calls, a label of events.
+pub const KINDS: [&str; 3] = ["a", "b", "c"];
 
 impl Price {
     fn json(self) -> Value {
         match self {
-            Self::PerUnit => json!({"model": "PER_UNIT", "unit_price": "0.07"}),
+            Self::PerUnit | Self::ByKind => json!({"model": "PER_UNIT", "unit_price": "0.07"}),
             Self::Graduated => catalog::plan("", "")["line_items"][1]["price"].clone(),
         }
     }
 
     fn of(self, quantity: i64) -> i64 {
         match self {
-            Self::PerUnit => 7 * quantity,
+            Self::PerUnit | Self::ByKind => 7 * quantity,
             Self::Graduated => 10 * quantity.min(100) + 5 * (quantity.min(1000) - 100).max(0) + (quantity - 1000).max(0),
         }
     }
@@ -51,6 +56,8 @@ pub struct Event {
     pub day: Day,
     /// The number of calls.
     pub quantity: i64,
+    /// The kind of the calls.
+    pub kind: &'static str,
 }
 
 /// A contract with one product over whole months, and the usage reported for it.
@@ -106,7 +113,7 @@ impl Model {
             months,
             payment_time,
             net_terms: random.one_of(&net_terms).clone(),
-            price: *random.one_of(&[Price::PerUnit, Price::Graduated]),
+            price: *random.one_of(&[Price::PerUnit, Price::Graduated, Price::ByKind]),
             prepaid: if payment_time == "BEFORE_USE" && random.percent(50) { 500 } else { 0 },
             events: Vec::new(),
             has_fee: vec![true; usize::try_from(months).expect("few")],
@@ -129,7 +136,23 @@ impl Model {
         if self.prepaid > 0 {
             calls["prepaid_quantity"] = json!(self.prepaid);
         }
-        json!([catalog::fixed("fee", "49.00"), calls])
+        let fee = catalog::fixed("fee", "49.00");
+        let Price::ByKind = self.price else { return json!([fee, calls]) };
+        calls["where"] = json!({"kind": ["a"]});
+        let item = |id: &str, unit_price: &str, counts: Value| {
+            let price = json!({"model": "PER_UNIT", "unit_price": unit_price});
+            catalog::with(catalog::calls(&price), &catalog::with(json!({"line_item_id": id, "name": id}), &counts))
+        };
+        let bulk = item("bulk", "0.05", json!({"where": {"kind": ["b"]}}));
+        json!([fee, calls, bulk, item("others", "0.01", json!({"rest": true}))])
+    }
+
+    /// Returns the line items of usage.
+    const fn metered(&self) -> &'static [&'static str] {
+        match self.price {
+            Price::PerUnit | Price::Graduated => &["calls"],
+            Price::ByKind => &["calls", "bulk", "others"],
+        }
     }
 
     /// Returns the body that creates the contract.
@@ -151,8 +174,8 @@ impl Model {
 
     /// Returns the body of the edit that leads to the given terms.
     pub fn edit(&self, pricing: &str, terms: Terms, include_current: bool) -> Value {
-        let ids: &[&str] = if terms.fee { &["fee", "calls"] } else { &["calls"] };
-        let line_items: Vec<Value> = ids.iter().map(|id| json!({"line_item_id": id})).collect();
+        let ids = terms.fee.then_some("fee").into_iter().chain(self.metered().iter().copied());
+        let line_items: Vec<Value> = ids.map(|id| json!({"line_item_id": id})).collect();
         json!({"include_current_invoice": include_current, "products": [{
             "product_pricing_ref": pricing,
             "line_items": line_items,
@@ -186,9 +209,16 @@ impl Model {
             return 0;
         }
         let (first, end) = (self.month(month), self.month(month + 1));
-        if line_item == "calls" {
-            let used = self.events.iter().filter(|event| first <= event.day && event.day < end);
-            return self.price.of(used.map(|event| event.quantity).sum::<i64>().max(self.prepaid));
+        let used = |is_counted: &dyn Fn(&str) -> bool| {
+            let used = self.events.iter().filter(|event| first <= event.day && event.day < end && is_counted(event.kind));
+            used.map(|event| event.quantity).sum::<i64>()
+        };
+        match (line_item, self.price) {
+            ("calls", Price::ByKind) => return self.price.of(used(&|kind| kind == "a").max(self.prepaid)),
+            ("calls", _) => return self.price.of(used(&|_| true).max(self.prepaid)),
+            ("bulk", _) => return 5 * used(&|kind| kind == "b"),
+            ("others", _) => return used(&|kind| kind == "c"),
+            _ => {}
         }
         let days = first.days_until(end);
         let fee = if self.has_fee[usize::try_from(month).expect("few")] { FEE } else { 0 };
@@ -226,7 +256,7 @@ impl Model {
         };
         let ends_billed = self.ends_today && !documents.iter().any(is_undone);
         for month in 0..=OVER + 1 {
-            for line_item in ["fee", "calls"] {
+            for line_item in ["fee"].iter().chain(self.metered()).copied() {
                 let key = (self.month(month).to_string(), line_item.to_owned());
                 let (expected, found) = (self.expected(month, line_item), billed.remove(&key).unwrap_or_default());
                 let must_be = carried.contains(&key) || (all_due && (month < OVER || (month == OVER && ends_billed)));

@@ -9,13 +9,14 @@ use crate::histories::senders::Needs;
 use crate::histories::usage::{Fate, KnownBy, Sent};
 
 /// The column names in a client's own file, with the fields that they stand for.
-const CALLED: [(&str, Option<&str>); 7] = [
+const CALLED: [(&str, Option<&str>); 8] = [
     ("Nr", Some("idempotency_key")),
     ("Zeit", Some("timestamp")),
     ("Kunde", Some("customer_ref")),
     ("Produkt", Some("usage_product_ref")),
     ("Menge", Some("quantity")),
     ("id", Some("id")),
+    ("Art", Some("kind")),
     ("Notiz", None),
 ];
 
@@ -78,7 +79,7 @@ impl File {
         let lines = |rows: Vec<String>| rows.iter().map(|row| format!("{row}\n")).collect();
         match self.written {
             Written::Csv => {
-                let names = CALLED[..6].iter().filter_map(|(_, is)| *is).collect::<Vec<_>>().join(",");
+                let names = CALLED[..7].iter().filter_map(|(_, is)| *is).collect::<Vec<_>>().join(",");
                 lines(std::iter::once(names).chain(self.rows.iter().map(|row| cells(row).join(","))).collect())
             }
             Written::OwnCsv => {
@@ -87,7 +88,7 @@ impl File {
                 lines(std::iter::once(names).chain(self.rows.iter().map(row)).collect())
             }
             Written::CsvByLine => {
-                let names = CALLED[1..6].iter().filter_map(|(_, is)| *is).collect::<Vec<_>>().join(",");
+                let names = CALLED[1..7].iter().filter_map(|(_, is)| *is).collect::<Vec<_>>().join(",");
                 lines(std::iter::once(names).chain(self.rows.iter().map(|row| cells(row)[1..].join(","))).collect())
             }
             Written::Lines | Written::Formatted => lines(self.rows.iter().map(|row| row.with_key().to_string()).collect()),
@@ -96,14 +97,15 @@ impl File {
     }
 }
 
-/// Returns the key, timestamp, customer, usage product, quantity and id of an event in the default shape.
-fn cells(row: &Sent) -> [String; 6] {
+/// Returns the key, timestamp, customer, usage product, quantity, id and kind of an event in the default shape.
+fn cells(row: &Sent) -> [String; 7] {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let event = row.with_key();
     let key = event.get("idempotency_key").map(text).unwrap_or_default();
     let [timestamp, customer, product, quantity] =
         ["timestamp", "customer_ref", "usage_product_ref", "quantity"].map(|field| text(&event[field]));
-    [key, timestamp, customer, product, quantity, text(&event["additional_report_data"]["id"])]
+    let [id, kind] = ["id", "kind"].map(|label| text(&event["additional_report_data"][label]));
+    [key, timestamp, customer, product, quantity, id, kind]
 }
 
 fn encoded(text: &str) -> String {

@@ -24,7 +24,7 @@ impl Format {
             "customer_ref": "event.customer_ref",
             "usage_product_ref": "\"api-calls\"",
             "quantity": format!("event.count * {}", self.factor),
-            "additional_report_data": {"id": "event.id"},
+            "additional_report_data": {"id": "event.id", "kind": "event.kind"},
         })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use acceptance::naive::Event;
+use acceptance::naive::{Event, KINDS};
 use acceptance::when::{self, Day};
 use acceptance::{Answer, catalog};
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ pub(crate) struct Sent {
     day: Day,
     /// The quantity as sent. A format multiplies it.
     quantity: i64,
+    kind: &'static str,
     wrong: Option<Wrong>,
 }
 
@@ -99,7 +100,7 @@ impl History<'_> {
     /// Draws a new event. Some events are invalid.
     pub(crate) fn draw(&mut self, format: Option<usize>, is_keyed: bool) -> Sent {
         let serial = self.new_name("event");
-        let (day, quantity) = (self.day(), self.random.between(0, MOST));
+        let (day, quantity, kind) = (self.day(), self.random.between(0, MOST), *self.random.one_of(&KINDS));
         let wrong = if self.random.percent(12) {
             Some(*self.random.one_of(&[Wrong::Quantity, Wrong::Customer, Wrong::TooEarly, Wrong::Ahead]))
         } else {
@@ -119,16 +120,16 @@ impl History<'_> {
             Some(_) => {
                 // In a file, this field is the event's key. The event has the same content in every form of request.
                 let key = if is_keyed { json!({"idempotency_key": serial}) } else { json!({}) };
-                catalog::with(json!({"at": at, "customer_ref": customer, "count": quantity, "id": serial}), &key)
+                catalog::with(json!({"at": at, "customer_ref": customer, "count": quantity, "id": serial, "kind": kind}), &key)
             }
             None => {
-                let fields = json!({"timestamp": at, "additional_report_data": {"id": serial}});
+                let fields = json!({"timestamp": at, "additional_report_data": {"id": serial, "kind": kind}});
                 catalog::with(catalog::event(&customer, quantity), &fields)
             }
         };
         let known_by = is_keyed.then(|| KnownBy::Key(serial.clone()));
         let format = format.map(|place| (place, self.formats[place].name.clone()));
-        Sent { serial, known_by, format, event, day, quantity, wrong }
+        Sent { serial, known_by, format, event, day, quantity, kind, wrong }
     }
 
     /// Draws an event that was recorded under a key, unchanged or with other content under the same key.
@@ -168,7 +169,8 @@ impl History<'_> {
     /// Adds a recorded event to the model.
     pub(crate) fn take_up(&mut self, sent: Sent, event_ref: Value) {
         let factor = sent.format.as_ref().map_or(1, |(place, _)| self.formats[*place].factor);
-        let event = Event { event_ref: event_ref.clone(), day: sent.day, quantity: sent.quantity * factor };
+        let (quantity, kind) = (sent.quantity * factor, sent.kind);
+        let event = Event { event_ref: event_ref.clone(), day: sent.day, quantity, kind };
         self.model.events.push(event);
         if sent.known_by.is_some() {
             self.known.push(Known { sent, event_ref });
@@ -324,6 +326,10 @@ impl History<'_> {
             event.day = self.day();
             change["timestamp"] = json!(timestamp(event.day));
         }
+        if self.random.percent(25) {
+            event.kind = *self.random.one_of(&KINDS);
+            change["additional_report_data"] = json!({"kind": event.kind});
+        }
         let deed = Deed::post("update_event", WRITE, "/api/usage/event/update", &change);
         if self.ask(deed.reported(format!("update to {change}")), |_, _| false).taken().is_some() {
             self.model.events[place] = event;
@@ -335,7 +341,7 @@ impl History<'_> {
         let Some(format) = self.place_in(self.formats.len()) else { return };
         let Event { event_ref, .. } = self.model.events[place].clone();
         let before = self.formats_of.get(&event_ref.to_string()).copied();
-        let Sent { event, day, quantity, .. } = self.draw_right(format);
+        let Sent { event, day, quantity, kind, .. } = self.draw_right(format);
         let mut body = json!({"event_ref": event_ref, "event": event});
         // If no format is named, events of the built-in format are read by the built-in format.
         let is_named = before == Some(None) || self.random.percent(60);
@@ -349,7 +355,7 @@ impl History<'_> {
         if let (Some(_), Some(format)) = (self.ask(deed, |_, _| false).taken(), format) {
             self.formats_of.insert(event_ref.to_string(), Some(format));
             let quantity = quantity * self.formats[format].factor;
-            self.model.events[place] = Event { event_ref, day, quantity };
+            self.model.events[place] = Event { event_ref, day, quantity, kind };
         }
     }
 
