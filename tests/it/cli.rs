@@ -110,7 +110,7 @@ fn a_number_out_of_range_is_told_the_range_and_the_help_says_it_too() {
         ("--database-connections", "2", "500"),
         ("--token-lifetime-seconds", "300", "86400"),
         ("--workers", "1", "256"),
-        ("--event-cache", "0", "1000000"),
+        ("--event-cache", "0", "100000"),
         ("--keep-alive-seconds", "1", "3600"),
         ("--run-every-seconds", "0", "86400"),
         ("--notification-days", "7", "365"),

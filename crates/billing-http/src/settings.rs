@@ -75,7 +75,7 @@ pub struct HttpSettings {
     /// Number of event groups written concurrently. With one, the database has a single writer, and each change that is one
     /// transaction waits for its turn in the queue of the usage writer.
     pub groups_at_once: usize,
-    /// Maximum number of pairs of customer and usage product whose contracts and drafts are kept in memory for events.
+    /// Approximate maximum memory of the contracts and drafts that are kept for events, in bytes.
     pub event_cache: usize,
     /// Whether metrics have an address of their own. The `/metrics` operation is then unavailable here.
     pub metrics_apart: bool,

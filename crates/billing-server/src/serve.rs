@@ -32,7 +32,7 @@ use crate::listen::listen;
 use crate::sample::{self, SampleAccess};
 use crate::say;
 use crate::scheduler::{CountsWriter, LockWatch, NotificationNumberer, Scheduler, SecretsReader};
-use crate::settings::ServeSettings;
+use crate::settings::{MEGABYTE, ServeSettings};
 use crate::story;
 use crate::telemetry::Telemetry;
 
@@ -151,7 +151,7 @@ fn http_settings(settings: &ServeSettings, composition: &Composition, public_url
         reports_at_once: reports_at_once(connections),
         requests_at_once: requests_at_once(connections, composition.database.groups_at_once()),
         groups_at_once: composition.database.groups_at_once(),
-        event_cache: settings.event_cache,
+        event_cache: settings.event_cache.saturating_mul(MEGABYTE),
         metrics_apart: settings.metrics_listen.is_some(),
         log_in: LogInLimits {
             failures: settings.login_failures,

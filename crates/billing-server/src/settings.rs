@@ -47,6 +47,8 @@ pub(crate) struct Cli {
 }
 
 /// The commands for a first try.
+/// The number of bytes of a megabyte.
+pub(crate) const MEGABYTE: usize = 1024 * 1024;
 const FIRST_COMMANDS: &str = "First commands:
   usage-billing demo             bills three customers for one month in a temporary database
   usage-billing serve --sample   starts the server with sample data in a new database, and prints calls that use the data
@@ -330,9 +332,9 @@ pub(crate) struct ServeSettings {
     #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_WORKERS", default_value = "1", value_parser = within::<u16>(1..=256))]
     pub(crate) workers: u16,
 
-    /// Maximum number of pairs of customer and usage product whose contracts and drafts the server keeps in memory for events, 0 to
-    /// 1000000. Each takes about 5 KB. 0 disables this cache.
-    #[arg(long, value_name = "NUMBER", env = "USAGE_BILLING_EVENT_CACHE", default_value_t = DEFAULT_EVENT_CACHE, value_parser = within::<usize>(0..=1_000_000))]
+    /// Approximate maximum memory in MB of the contracts and drafts that the server keeps for events, 0 to 100000. A pair of customer
+    /// and usage product takes about 5 KB, and more with many prices. 0 disables this cache.
+    #[arg(long, value_name = "MB", env = "USAGE_BILLING_EVENT_CACHE", default_value_t = DEFAULT_EVENT_CACHE / MEGABYTE, value_parser = within::<usize>(0..=100_000))]
     pub(crate) event_cache: usize,
 
     /// Seconds for which an idle connection stays open, 1 to 3600. It must be longer than in the clients and proxies in front, or

@@ -31,8 +31,8 @@ const ALL_DRAWN: u64 = 40;
 /// The number of histories between two verifications. A verification takes longer each time.
 const VERIFIED_EVERY: u64 = 8;
 /// The server's cache of events never drops an entry, so a wrong one would be used.
-const LARGEST_CACHE: [&str; 2] = ["--event-cache", "1000000"];
-/// On PostgreSQL, a second server gets every second request. Nearly every event replaces the only entry of its cache.
+const LARGEST_CACHE: [&str; 2] = ["--event-cache", "100000"];
+/// On PostgreSQL, a second server gets every second request. Its cache drops entries.
 const SMALLEST_CACHE: [&str; 2] = ["--event-cache", "1"];
 /// A run of several hours logs in often and needs credentials that stay valid.
 const FLAGS: [&str; 6] = ["--token-lifetime-seconds", "86400", "--logins-per-minute", "1000000", "--login-failures", "10000"];

@@ -5,17 +5,20 @@
 //! contracts of the entry and read the same stamps. Therefore the cache needs no invalidation, and several servers need no
 //! communication.
 
-use std::collections::{BTreeMap, HashMap};
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use billing_domain::calendar::Date;
-use billing_domain::catalog::UsageProduct;
-use billing_domain::contract::Contract;
+use billing_domain::catalog::{Tier, UsagePrice, UsageProduct};
+use billing_domain::contract::terms::{ProductTerms, SelectedLineItem};
+use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::document::BookDocument;
+use billing_domain::labels::Where;
 use billing_domain::party::{Customer, Entity};
 use billing_domain::ports::Stamps;
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId, ProductNo, UsageProductRef};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 
 /// The maximum number of periods of an entry. Nearly all events are of the current period or the one before.
 const MAX_PERIODS: usize = 4;
@@ -66,82 +69,79 @@ impl CachedRows {
     }
 }
 
-/// A bounded cache. Entries that are not used for long are dropped.
-pub(super) struct EventCache {
-    size: usize,
-    entries: Mutex<Generations>,
-}
+/// A cache with a bound of its memory. Entries that are not used for long are dropped.
+pub(super) struct EventCache(Option<Cache<CacheKey, Arc<CacheEntry>, ByBytes>>);
 
-/// Entries that were used since the last exchange of the generations, and those that were used before.
-#[derive(Default)]
-struct Generations {
-    young: HashMap<CacheKey, Arc<CacheEntry>>,
-    old: HashMap<CacheKey, Arc<CacheEntry>>,
-}
+/// The typical memory of an entry in bytes: a contract with a few line items, its parties and a draft.
+const TYPICAL_BYTES: u64 = 5 * 1024;
+/// The memory of an entry besides its contracts and documents: key, customer, usage product and entities.
+const ENTRY_BYTES: usize = 2 * 1024;
+/// The memory of the texts of a line item, and of a text in a condition.
+const TEXT_BYTES: usize = 64;
 
 impl EventCache {
-    /// Creates a cache of at most `size` entries. A cache of zero entries stays empty.
-    pub(super) fn new(size: usize) -> Self {
-        Self { size, entries: Mutex::default() }
+    /// Creates a cache of at most about `bytes`. A cache of zero bytes stays empty.
+    pub(super) fn new(bytes: usize) -> Self {
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let typical = usize::try_from(bytes / TYPICAL_BYTES).unwrap_or(usize::MAX).max(1);
+        Self((bytes > 0).then(|| Cache::with_weighter(typical, bytes, ByBytes)))
     }
 
     /// Returns the known entries among these keys.
     pub(super) fn find(&self, keys: impl IntoIterator<Item = CacheKey>) -> BTreeMap<CacheKey, Arc<CacheEntry>> {
-        if self.size == 0 {
-            return BTreeMap::new();
-        }
-        let mut entries = self.locked();
-        let mut found = BTreeMap::new();
-        for key in keys {
-            if let Some(entry) = entries.young.get(&key) {
-                found.insert(key, Arc::clone(entry));
-            } else if let Some(entry) = entries.old.remove(&key) {
-                entries.put(self.size, key.clone(), Arc::clone(&entry));
-                found.insert(key, entry);
-            }
-        }
-        found
+        let Some(entries) = &self.0 else { return BTreeMap::new() };
+        keys.into_iter().filter_map(|key| entries.get(&key).map(|entry| (key, entry))).collect()
     }
 
     /// Adds or replaces entries. The transaction that read them must be committed.
     pub(super) fn keep(&self, learned: BTreeMap<CacheKey, CacheEntry>) {
-        if self.size == 0 || learned.is_empty() {
-            return;
-        }
-        let mut entries = self.locked();
+        let Some(entries) = &self.0 else { return };
         for (key, entry) in learned {
-            entries.old.remove(&key);
-            entries.put(self.size, key, Arc::new(entry));
+            entries.insert(key, Arc::new(entry));
         }
     }
 
     /// Drops entries.
     pub(super) fn forget<'k>(&self, keys: impl IntoIterator<Item = &'k CacheKey>) {
-        let mut entries = self.locked();
-        for key in keys {
-            entries.young.remove(key);
-            entries.old.remove(key);
+        for (key, entries) in keys.into_iter().zip(self.0.iter().cycle()) {
+            entries.remove(key);
         }
-    }
-
-    /// Ignores poisoning, because no code panics while it has this lock.
-    fn locked(&self) -> MutexGuard<'_, Generations> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Generations {
-    /// Adds an entry to the young generation. A full young generation becomes the old one.
-    fn put(&mut self, size: usize, key: CacheKey, entry: Arc<CacheEntry>) {
-        let most = (size / 2).max(1);
-        if self.young.len() >= most && !self.young.contains_key(&key) {
-            self.old = mem::take(&mut self.young);
-            if size == 1 {
-                self.old.clear();
-            }
-        }
-        self.young.insert(key, entry);
+/// Weighs an entry by its approximate memory in bytes.
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<CacheKey, Arc<CacheEntry>> for ByBytes {
+    fn weight(&self, _: &CacheKey, entry: &Arc<CacheEntry>) -> u64 {
+        let of_rows = entry.rows.as_ref().map_or(0, |rows| {
+            let documents: usize = rows.periods.iter().map(|(_, documents)| documents.len()).sum();
+            let contracts: usize = rows.contracts.iter().map(|contract| contract_bytes(contract)).sum();
+            contracts + documents * size_of::<BookDocument>()
+        });
+        u64::try_from(ENTRY_BYTES + of_rows).unwrap_or(u64::MAX)
     }
+}
+
+/// Returns the approximate memory of a contract in bytes: nearly all of it is that of its terms.
+fn contract_bytes(contract: &Contract) -> usize {
+    let terms = contract.products.iter().flat_map(ContractProduct::terms);
+    let of_terms = terms.map(|terms| size_of::<ProductTerms>() + terms.line_items.iter().map(line_item_bytes).sum::<usize>());
+    size_of::<Contract>() + of_terms.sum::<usize>()
+}
+
+fn line_item_bytes(item: &SelectedLineItem) -> usize {
+    let of_usage = item.metered().map_or(0, |metered| {
+        let condition = metered.charge.selector.condition().into_iter().flat_map(Where::entries);
+        let values: usize = condition.map(|(_, values)| 1 + values.len()).sum();
+        let tiers = match &metered.charge.price {
+            UsagePrice::Graduated(tiers) | UsagePrice::Volume(tiers) => tiers.as_slice().len(),
+            UsagePrice::PerUnit { .. } | UsagePrice::Package { .. } | UsagePrice::Percentage { .. } => 0,
+        };
+        values * TEXT_BYTES + tiers * size_of::<Tier>()
+    });
+    size_of::<SelectedLineItem>() + TEXT_BYTES + of_usage
 }
 
 #[cfg(test)]
@@ -162,32 +162,19 @@ mod tests {
         CacheEntry { customer_id: CustomerId::from_uuid(uuid::Uuid::nil()), rows: None }
     }
 
-    fn known(cache: &EventCache, keys: std::ops::Range<usize>) -> Vec<usize> {
-        keys.filter(|n| !cache.find([key(*n)]).is_empty()).collect()
+    fn known(cache: &EventCache, keys: std::ops::Range<usize>) -> usize {
+        keys.filter(|n| !cache.find([key(*n)]).is_empty()).count()
     }
 
     #[test]
-    fn a_cache_has_at_most_as_many_entries_as_its_size() {
-        for (size, most) in [(0, 0), (1, 1), (2, 2), (10, 10), (1_000, 100)] {
-            let cache = EventCache::new(size);
-            for n in 0..100 {
-                cache.keep(BTreeMap::from([(key(n), entry())]));
-                let entries = cache.locked();
-                assert!(entries.young.len() + entries.old.len() <= most, "{size}");
-            }
-            let last = known(&cache, 99..100);
-            assert_eq!(last.is_empty(), size == 0, "{size}: the last entry is there");
+    fn a_cache_has_at_most_as_many_entries_as_fit() {
+        for (bytes, least, most) in [(0, 0, 0), (1, 0, 0), (20 * ENTRY_BYTES, 1, 20), (2_000 * ENTRY_BYTES, 100, 100)] {
+            let cache = EventCache::new(bytes);
+            (0..100).for_each(|n| cache.keep(BTreeMap::from([(key(n), entry())])));
+            let known = known(&cache, 0..100);
+            assert!((least..=most).contains(&known), "{bytes}: {known}");
+            cache.forget(&[key(99)]);
+            assert_eq!(self::known(&cache, 99..100), 0, "{bytes}");
         }
-    }
-
-    #[test]
-    fn entries_that_are_used_stay() {
-        let cache = EventCache::new(10);
-        for n in 0..100 {
-            cache.keep(BTreeMap::from([(key(n), entry())]));
-            assert_eq!(known(&cache, 0..1), [0], "{n}");
-        }
-        cache.forget(&[key(0)]);
-        assert!(known(&cache, 0..1).is_empty());
     }
 }

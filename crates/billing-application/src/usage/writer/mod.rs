@@ -52,13 +52,12 @@ pub struct WriterLimits {
     pub transactions: usize,
     /// The approximate maximum memory of all queued requests, in bytes.
     pub bytes: usize,
-    /// The maximum number of pairs of customer and usage product whose contracts and drafts are kept in memory. Zero disables
-    /// the cache.
+    /// The approximate maximum memory of the contracts and drafts that are kept for events, in bytes. Zero disables the cache.
     pub event_cache: usize,
 }
 
-/// The default of [`WriterLimits::event_cache`]. An entry takes about five kilobytes.
-pub const DEFAULT_EVENT_CACHE: usize = 20_000;
+/// The default of [`WriterLimits::event_cache`]: about 20,000 pairs of customer and usage product with a few prices.
+pub const DEFAULT_EVENT_CACHE: usize = 100 * 1024 * 1024;
 
 impl Default for WriterLimits {
     fn default() -> Self {
