@@ -27,7 +27,7 @@ const MOVED_OF_EACH: usize = 12;
 const DONE: [&str; 8] = ["batch", "change", "delete", "edit", "issue", "move", "pay", "report"];
 /// The maximum number of rounds after the time is over, until every action was performed.
 const MAX_MORE: u32 = 20;
-/// The settings of a server whose cache of events has one entry, and of a server that never drops an entry.
+/// The settings of a server whose cache of events drops entries, and of a server that never drops one.
 const SMALLEST_CACHE: [&str; 2] = ["--event-cache", "1"];
 const LARGEST_CACHE: [&str; 2] = ["--event-cache", "100000"];
 /// The maximum page size.
@@ -404,16 +404,11 @@ impl<'b> Writer<'b> {
 
     fn event(&mut self, account: usize) -> (Value, Event) {
         let account = &self.bank.accounts[account];
-        let event = Event {
-            event_ref: Value::Null,
-            day: account.day(&mut self.random),
-            quantity: self.random.between(1, 300),
-            kind: KINDS[0],
-        };
-        account.sent.fetch_add(event.quantity, Ordering::SeqCst);
-        let mut body = catalog::event(&account.name, event.quantity);
-        body["timestamp"] = json!(timestamp(event.day));
-        (body, event)
+        let (day, quantity) = (account.day(&mut self.random), self.random.between(1, 300));
+        account.sent.fetch_add(quantity, Ordering::SeqCst);
+        let mut body = catalog::event(&account.name, quantity);
+        body["timestamp"] = json!(timestamp(day));
+        (body, Event { event_ref: Value::Null, day, quantity, kind: KINDS[0] })
     }
 
     fn taken(&mut self, account: usize, event: Event, answer: &Value) {

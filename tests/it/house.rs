@@ -44,7 +44,7 @@ const LONG_FILES: [(&str, usize); 31] = [
     ("crates/billing-domain/src/rating.rs", 749),
     ("crates/billing-domain/src/webhook.rs", 923),
     ("crates/billing-domain/tests/rules/amending.rs", 1424),
-    ("crates/billing-domain/tests/rules/histories/generate.rs", 652),
+    ("crates/billing-domain/tests/rules/histories/generate.rs", 603),
     ("crates/billing-domain/tests/rules/histories/model/amend.rs", 758),
     ("crates/billing-domain/tests/rules/histories/world.rs", 1251),
     ("crates/billing-http/src/metrics.rs", 680),

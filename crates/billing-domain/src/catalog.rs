@@ -136,12 +136,9 @@ impl PricingContent {
             let LineItemPrice::Usage(charge) = &item.charge else { continue };
             let product = usage_products.iter().find(|product| product.usage_product_ref == charge.usage_product_ref);
             let unique_by = product.and_then(|product| charge.unique_by(&product.profile));
-            if charge.aggregation == Some(Aggregation::Unique) && product.is_some() && unique_by.is_none() {
-                let detail =
-                    format!("must not be UNIQUE, because the usage product {} has no unique_by", charge.usage_product_ref);
-                found.add(&["line_items", &index.to_string(), "aggregation"], "unique_by_required", detail);
-            }
-            of_usage.push(Sibling { index, id: &item.id, charge, unique_by });
+            let aggregation = charge.aggregation.or(product.map(|product| product.profile.aggregation));
+            let is_unique = product.is_some() && aggregation == Some(Aggregation::Unique);
+            of_usage.push(Sibling { index, id: &item.id, charge, is_unique, unique_by });
         }
         if let Err(violations) = check_siblings(of_usage) {
             found.extend_below(&[], violations);
@@ -159,7 +156,9 @@ pub struct Sibling<'i> {
     pub id: &'i LineItemId,
     /// The charge.
     pub charge: &'i UsageCharge,
-    /// The label whose distinct texts the line item counts (`UNIQUE`).
+    /// Whether the line item counts distinct texts of a label (`UNIQUE`).
+    pub is_unique: bool,
+    /// The label.
     pub unique_by: Option<&'i LabelKey>,
 }
 
@@ -178,8 +177,13 @@ impl Sibling<'_> {
                 ("rest", "several_rest", detail)
             });
         }
+        if self.is_unique && self.unique_by.is_none() {
+            let detail =
+                format!("must not be UNIQUE, because the usage product {} has no unique_by", self.charge.usage_product_ref);
+            return Some(("aggregation", "unique_by_required", detail));
+        }
         for (unique, selective) in [(self, other), (other, self)] {
-            if unique.unique_by.is_some() && is_selective(selective) {
+            if unique.is_unique && is_selective(selective) {
                 let detail = format!(
                     "must not be UNIQUE for {} while {} of the same usage product has `where` or `rest`, because numbers of distinct \
                      values don't add up: select the events by `where` of the contract's product instead",
@@ -198,10 +202,11 @@ impl Sibling<'_> {
 }
 
 /// Checks siblings, the line items of one usage product: those with `where` are disjoint, at most one says `rest`, and those with
-/// `UNIQUE` have the same label and no sibling with `where` or `rest` (billing rules 4).
+/// `UNIQUE` have a label, the same one, and no sibling with `where` or `rest` (billing rules 4).
 ///
 /// # Errors
-/// Returns `overlapping_where`, `several_rest`, `unique_with_where` and `several_unique_by`, each of which names both line items.
+/// Returns `unique_by_required`, and `overlapping_where`, `several_rest`, `unique_with_where` and `several_unique_by`, each of which
+/// names both line items.
 pub fn check_siblings<'i>(line_items: impl IntoIterator<Item = Sibling<'i>>) -> Result<(), Violations> {
     let mut found = Violations::none();
     let mut siblings: BTreeMap<&UsageProductRef, Vec<Sibling<'_>>> = BTreeMap::new();

@@ -464,16 +464,12 @@ mod tests {
     }
 
     fn usage(quantities: &[&str]) -> UsageTotal {
-        let at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
+        let occurred_at = Timestamp::parse("2026-01-01T00:00:00Z").expect("an instant");
+        let service_date = chrono::NaiveDate::MIN;
         quantities.iter().enumerate().fold(UsageTotal::ZERO, |total, (i, quantity)| {
-            let event = CountedEvent {
-                event_ref: EventRef::from_uuid(Uuid::from_u128(i as u128 + 1)),
-                occurred_at: at,
-                service_date: chrono::NaiveDate::MIN,
-                quantity: Quantity::parse(quantity).expect(quantity),
-                is_distinct: None,
-            };
-            total.plus(event).expect("in range")
+            let event_ref = EventRef::from_uuid(Uuid::from_u128(i as u128 + 1));
+            let quantity = Quantity::parse(quantity).expect(quantity);
+            total.plus(CountedEvent { event_ref, occurred_at, service_date, quantity, is_distinct: None }).expect("in range")
         })
     }
 

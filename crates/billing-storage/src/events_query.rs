@@ -282,11 +282,13 @@ impl<R> EventsQuery<'_, R> {
                 EventSortKey::Created | EventSortKey::Updated => narrowed.push_among_first(*first, &mut s),
             }
         } else if !narrowed.with_billed {
-            narrowed.push_of("usage_events WHERE NOT deleted", &mut s);
+            // Revisions have no digest.
+            let digest = if let Columns::Metered { .. } = columns { ", unique_digest" } else { "" };
+            narrowed.push_of(digest, "usage_events WHERE NOT deleted", &mut s);
         } else {
-            narrowed.push_of(NOT_BILLED_BEFORE, &mut s);
+            narrowed.push_of("", NOT_BILLED_BEFORE, &mut s);
             s.sql(" UNION ALL ");
-            narrowed.push_of("usage_event_revisions WHERE billed", &mut s);
+            narrowed.push_of("", "usage_event_revisions WHERE billed", &mut s);
         }
         s.sql(") e");
         if self.is_read_in_order() {
@@ -303,9 +305,9 @@ impl<R> EventsQuery<'_, R> {
 }
 
 impl Narrowed<'_> {
-    /// Writes the events of one table.
-    fn push_of<R>(&self, rows: &'static str, s: &mut Statement<R>) {
-        s.sql("SELECT ").sql(SOURCE_COLUMNS).sql(" FROM ").sql(rows);
+    /// Writes the events of one table, with more columns than all tables have.
+    fn push_of<R>(&self, more: &'static str, rows: &'static str, s: &mut Statement<R>) {
+        s.sql("SELECT ").sql(SOURCE_COLUMNS).sql(more).sql(" FROM ").sql(rows);
         self.push_conditions(s);
     }
 

@@ -7,23 +7,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::calendar::{Date, Period};
 use billing_domain::catalog::UsageProduct;
-use billing_domain::contract::{Contract, ContractProduct};
+use billing_domain::contract::Contract;
 use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, require_not_future};
-use billing_domain::labels::LabelDigest;
-use billing_domain::ledger::live_labels::LiveLabels;
-use billing_domain::ledger::{ContractBook, Entry, issue, post};
+use billing_domain::ledger::{ContractBook, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{LabelOfTotal, StoreError, Tx};
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, OrganizationId, UsageProductRef};
+use billing_domain::ports::{StoreError, Tx};
+use billing_domain::refs::{ContractKey, CustomerId, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{CountedEvent, Placement, ReportData, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
 use super::ingest::MAX_HOLD_ATTEMPTS;
 use super::read::{EventView, view_events};
+use super::working_books::{ChangeCandidate, TargetPeriod, WorkingBooks, contracts_of, is_read};
 use crate::book_repository::{self, corrupt, entities_of};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -93,42 +91,6 @@ pub(super) struct ChangeBatch<'a> {
 /// The result of a change, or `None` if the change is deferred to another transaction.
 type DeferrableResult<T> = Option<UseCaseResult<T>>;
 
-/// An event before and after its change.
-struct ChangeCandidate {
-    event: UsageEvent,
-    revised: UsageEvent,
-    /// The service period for a changed timestamp or changed validations.
-    target: Option<TargetPeriod>,
-}
-
-impl ChangeCandidate {
-    /// Returns whether the timestamp or the validations change.
-    fn is_rescheduled(&self) -> bool {
-        self.revised.occurred_at != self.event.occurred_at || self.revised.validations != self.event.validations
-    }
-
-    /// Returns the keys of the labels whose text changes.
-    fn changed_labels(&self) -> impl Iterator<Item = &str> {
-        let (before, after) = (self.event.report_data.as_ref(), self.revised.report_data.as_ref());
-        let keys = before.into_iter().chain(after).flat_map(ReportData::entries).map(|(key, _)| key.as_str());
-        keys.filter(move |key| before.and_then(|data| data.label(key)) != after.and_then(|data| data.label(key)))
-    }
-}
-
-/// Returns whether terms of a customer's contracts read a label of an event.
-fn is_read(contracts: &[Contract], event: &UsageEvent, key: &str) -> bool {
-    let terms = contracts.iter().flat_map(|contract| &contract.products).flat_map(ContractProduct::terms);
-    terms.into_iter().any(|terms| terms.reads_label(&event.usage_product_ref, key))
-}
-
-/// A service period that an event is matched to.
-struct TargetPeriod {
-    key: UsageKey,
-    unique_digest: Option<LabelDigest>,
-    service_period: Period,
-    service_date: Date,
-}
-
 /// A change of an event in the running totals that count it.
 struct CountedChange<'a> {
     /// The total that counts the event before the change.
@@ -138,19 +100,6 @@ struct CountedChange<'a> {
     counted: CountedEvent,
     /// `None` if the event is deleted.
     after: Option<CountedEvent>,
-}
-
-/// The books of the locked contracts, including the decisions made so far.
-struct WorkingBooks {
-    now: BTreeMap<ContractRef, ContractBook>,
-    /// The books as loaded, for those with decisions.
-    before: BTreeMap<ContractRef, ContractBook>,
-    /// Totals that were changed but not stored yet.
-    changed: BTreeSet<UsageKey>,
-    /// Contracts whose events were moved to other documents, which is not stored yet.
-    moved: BTreeSet<ContractRef>,
-    /// The texts of labels that `UNIQUE` counts, after the decisions made so far.
-    live: LiveLabels,
 }
 
 impl ChangeBatch<'_> {
@@ -451,79 +400,6 @@ impl ChangeBatch<'_> {
         }
         book_repository::write_all(cx, decided)?;
         if revisions.is_empty() { Ok(()) } else { Ok(cx.tx.revise_events(cx.organization, revisions)?) }
-    }
-}
-
-/// Returns the contracts that a change affects.
-fn contracts_of(organization: OrganizationId, seen: &ChangeCandidate) -> BTreeSet<ContractKey> {
-    let target = seen.target.as_ref().map(|target| target.key.contract_ref);
-    let contracts = std::iter::once(seen.event.placement.contract_ref).chain(target);
-    contracts.map(|contract| ContractKey { organization, customer: seen.event.customer_id, contract }).collect()
-}
-
-impl WorkingBooks {
-    fn of(held: Vec<ContractBook>) -> Self {
-        let now = held.into_iter().map(|book| (book.contract.contract_ref, book)).collect();
-        Self { now, before: BTreeMap::new(), changed: BTreeSet::new(), moved: BTreeSet::new(), live: LiveLabels::default() }
-    }
-
-    /// Loads the documents that carry the events.
-    fn know<'s>(
-        &mut self,
-        tx: &mut dyn Tx,
-        organization: OrganizationId,
-        seen: impl Iterator<Item = &'s ChangeCandidate>,
-    ) -> UseCaseResult<()> {
-        let mut listed_on: BTreeMap<ContractRef, BTreeSet<DocumentRef>> = BTreeMap::new();
-        for ChangeCandidate { event: UsageEvent { placement, .. }, .. } in seen {
-            listed_on.entry(placement.contract_ref).or_default().insert(placement.document_ref);
-        }
-        let mut of_book = |contract_ref: &ContractRef| listed_on.remove(contract_ref).unwrap_or_default();
-        let wanted = self.now.keys().map(&mut of_book).collect();
-        book_repository::load_documents_of_all(tx, organization, self.now.values_mut().collect(), wanted)
-    }
-
-    /// Loads how many events have the texts of labels that the changes add or remove.
-    fn know_labels<'s>(&mut self, tx: &mut dyn Tx, seen: impl Iterator<Item = &'s ChangeCandidate>) -> UseCaseResult<()> {
-        let (mut labels, mut changes): (BTreeSet<LabelOfTotal>, u32) = (BTreeSet::new(), 1);
-        for ChangeCandidate { event, revised, target } in seen {
-            let moved = target.as_ref().map_or_else(|| event.period_key(), |target| target.key.clone());
-            let of_event = [(event.period_key(), event.unique_digest), (moved, revised.unique_digest)];
-            let of_event = of_event.into_iter().filter_map(|(key, digest)| Some((event.customer_id, key, digest?)));
-            labels.extend(of_event);
-            changes = changes.saturating_add(1);
-        }
-        if !labels.is_empty() {
-            self.live = tx.live_labels(&Vec::from_iter(labels), changes)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the key of the running total that counts a stored event.
-    fn key_of(&self, event: &UsageEvent) -> UseCaseResult<UsageKey> {
-        let contract_ref = event.placement.contract_ref;
-        let book = self.now.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-        book.contract.usage_key(event).map_err(|_| corrupt("an event", &event.event_ref, "is counted by no line item"))
-    }
-
-    fn take(&mut self, contract: ContractRef) -> UseCaseResult<ContractBook> {
-        let book = self.now.remove(&contract).ok_or_else(|| corrupt("a contract", &contract, "is not held"))?;
-        self.before.entry(contract).or_insert_with(|| book.clone());
-        Ok(book)
-    }
-
-    /// Returns a book as it was loaded.
-    fn before(&self, book: &ContractBook) -> UseCaseResult<&ContractBook> {
-        let contract_ref = book.contract.contract_ref;
-        self.before.get(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))
-    }
-
-    fn put(&mut self, book: ContractBook) {
-        let contract_ref = book.contract.contract_ref;
-        if book.entries().iter().any(|entry| matches!(entry, Entry::EventsMoved { .. })) {
-            self.moved.insert(contract_ref);
-        }
-        self.now.insert(contract_ref, book);
     }
 }
 

@@ -17,6 +17,7 @@ mod refused;
 mod report;
 mod summary;
 mod undo;
+mod working_books;
 mod writer;
 
 pub use batch::{BatchOutcome, EVENTS_PER_TRANSACTION, is_known_by_its_key, record_batch};

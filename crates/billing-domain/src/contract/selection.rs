@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::terms::{MeteredCharge, ProductTerms, SelectedLineItem};
-use crate::catalog::Selector;
+use crate::catalog::{Aggregation, Selector, Sibling, UsageCharge, UsageProductProfile};
+use crate::codes::UnitCode;
 use crate::labels::{LabelDigest, LabelKey, UnpricedLabel, Where};
 use crate::refs::{LineItemId, UsageProductRef};
 use crate::usage::{ReportData, UsageKey};
@@ -18,11 +19,32 @@ pub enum Uncounted {
 }
 
 impl SelectedLineItem {
+    /// Returns the usage line item among those of its usage product, or `None` for a fixed line item.
+    pub(super) fn as_sibling(&self, index: usize) -> Option<Sibling<'_>> {
+        let MeteredCharge { charge, aggregation, unique_by, .. } = self.metered()?;
+        let is_unique = *aggregation == Aggregation::Unique;
+        Some(Sibling { index, id: &self.id, charge, is_unique, unique_by: unique_by.as_ref() })
+    }
+
     /// Returns the key of the running total that counts only for this line item, among those of a usage product in a period. It is
     /// `None` without `where` and `rest`: all running totals count.
     pub fn own_total(&self, period_key: &UsageKey) -> Option<UsageKey> {
         let is_selective = self.metered().is_some_and(|metered| metered.charge.selector.is_selective());
         is_selective.then(|| period_key.of_line_item(Some(&self.id)))
+    }
+}
+
+impl MeteredCharge {
+    /// Returns a charge with the present fields of its usage product.
+    pub(super) fn frozen(charge: &UsageCharge, usage_product: &UsageProductProfile) -> Self {
+        // A number of events or values doesn't have the unit of the quantities.
+        let (unit, unit_code) = match charge.aggregation {
+            Some(Aggregation::Count | Aggregation::Unique) => (None, UnitCode::ONE),
+            _ => (usage_product.unit.clone(), usage_product.unit_code),
+        };
+        let aggregation = charge.aggregation.unwrap_or(usage_product.aggregation);
+        let unique_by = charge.unique_by(usage_product).cloned();
+        Self { charge: charge.clone(), unit, unit_code, aggregation, unique_by }
     }
 }
 

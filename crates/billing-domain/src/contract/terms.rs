@@ -6,8 +6,7 @@ use thiserror::Error;
 pub use super::quantities::{MAX_QUANTITY_STEPS, Quantities, QuantityStep};
 use super::schedule::{BillingCycle, BillingSchedule};
 use crate::catalog::{
-    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, Sibling, UsageCharge, UsageProduct,
-    check_siblings,
+    Aggregation, FixedPrice, LineItem, LineItemPrice, PriceModel, Pricing, Recurrence, UsageCharge, UsageProduct, check_siblings,
 };
 use crate::codes::UnitCode;
 use crate::labels::{LabelKey, Where};
@@ -419,21 +418,11 @@ impl ProductTerms {
     /// Returns the violations, with paths below the product.
     pub fn check(&self) -> Result<(), Violations> {
         let mut found = Violations::none();
-        let of_usage = self.line_items.iter().enumerate().filter_map(|(index, item)| {
-            let MeteredCharge { charge, unique_by, .. } = item.metered()?;
-            Some(Sibling { index, id: &item.id, charge, unique_by: unique_by.as_ref() })
-        });
+        let of_usage = self.line_items.iter().enumerate().filter_map(|(index, item)| item.as_sibling(index));
         let rules =
             [check_prepaid(&self.line_items, self.payment_time), self.treatment.check(self.tax), check_siblings(of_usage)];
         for violations in rules.into_iter().filter_map(Result::err) {
             found.extend_below(&[], violations);
-        }
-        for (index, item) in self.line_items.iter().enumerate() {
-            if let Some(MeteredCharge { charge, aggregation: Aggregation::Unique, unique_by: None, .. }) = item.metered() {
-                let detail =
-                    format!("counts distinct values, but the usage product {} has no unique_by", charge.usage_product_ref);
-                found.add(&["line_items", &index.to_string(), "line_item_id"], "unique_by_required", detail);
-            }
         }
         found.or(())
     }
@@ -610,15 +599,7 @@ pub(super) fn freeze(item: &LineItem, usage_products: &[UsageProduct]) -> Result
                 .iter()
                 .find(|product| product.usage_product_ref == charge.usage_product_ref)
                 .ok_or_else(|| UnknownUsageProduct(charge.usage_product_ref.clone()))?;
-            let profile = &product.profile;
-            // A number of events or values doesn't have the unit of the quantities.
-            let (unit, unit_code) = match charge.aggregation {
-                Some(Aggregation::Count | Aggregation::Unique) => (None, UnitCode::ONE),
-                _ => (profile.unit.clone(), profile.unit_code),
-            };
-            let aggregation = charge.aggregation.unwrap_or(profile.aggregation);
-            let unique_by = charge.unique_by(profile).cloned();
-            SelectedCharge::Usage(MeteredCharge { charge: charge.clone(), unit, unit_code, aggregation, unique_by })
+            SelectedCharge::Usage(MeteredCharge::frozen(charge, &product.profile))
         }
     };
     Ok(SelectedLineItem { id: item.id.clone(), name: item.name.clone(), charge })

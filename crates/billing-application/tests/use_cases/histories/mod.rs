@@ -68,17 +68,17 @@ use billing_domain::metadata::Metadata;
 use billing_domain::money::{Money, MoneySum};
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
-use billing_domain::patch::{Changes, Patch};
+use billing_domain::patch::Changes;
 use billing_domain::ports::{ApplicationsOf, DocumentFilter, NotificationFilter};
 use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::{EventChanges, MAX_AHEAD_SECONDS};
 use billing_domain::verification::Finding;
+use billing_testkit::Singly as _;
+use uuid::Uuid;
 
 use crate::support::{Bench, read, run, run_billing};
-use billing_testkit::Singly as _;
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
-use uuid::Uuid;
 use world::{Checked, World};
 
 /// The use cases on SQLite in memory.
@@ -353,13 +353,12 @@ impl UseCases {
                     sent: None,
                     import,
                 };
-                let taken = record_event(cx, event, &NO_ANSWER)?;
-                return Ok(Some((taken.now().expect("a newly recorded event").event.event_ref, import)));
+                let taken = record_event(cx, event, &NO_ANSWER)?.now().expect("a newly recorded event");
+                return Ok(Some((taken.event.event_ref, import)));
             }
             Deed::Update { event, at, quantity, labels } => {
-                let report_data = labels.clone().map_or(Patch::Keep, |labels| labels.map_or(Patch::Clear, Patch::Set));
-                let update = EventUpdate { occurred_at: *at, quantity: *quantity, report_data, ..EventUpdate::default() };
-                update_event(cx, self.events[*event], &update).map(drop)
+                let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
+                update_event(cx, self.events[*event], &EventUpdate { report_data: labels.clone(), ..update }).map(drop)
             }
             Deed::Delete(event) => delete_event(cx, self.events[*event]),
             Deed::Charge(charge, issue) => {

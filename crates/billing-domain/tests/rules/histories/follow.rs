@@ -6,6 +6,7 @@ use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ChargeRef, UsageProductRef};
 use billing_domain::usage::ReportData;
@@ -36,7 +37,7 @@ pub(crate) enum Deed {
         event: usize,
         at: Option<Timestamp>,
         quantity: Option<Quantity>,
-        labels: Option<Option<ReportData>>,
+        labels: Patch<ReportData>,
     },
     Delete(usize),
     /// A charge, and whether its corrections are issued at once.

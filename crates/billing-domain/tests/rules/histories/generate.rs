@@ -1,5 +1,8 @@
 //! Generates random histories.
 
+#[path = "generate_prices.rs"]
+mod prices;
+
 use billing_domain::catalog::Aggregation;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
@@ -8,6 +11,7 @@ use billing_domain::patch::Patch;
 
 use crate::histories::spec::*;
 use billing_testkit::random::Random;
+use prices::{free_of_charge, label, other_prices, pricing};
 
 /// The maximum number of steps of a history.
 const MAX_STEPS: i64 = 60;
@@ -154,50 +158,6 @@ fn seats(r: &mut Random) -> Amount {
         2 => fine(r, &[9, 11, 12, 13]),
         _ => Amount::from(small(r, 30)) * 1_000,
     }
-}
-
-fn pricing(r: &mut Random, currency: &'static str, usage: &[Aggregation]) -> PricingSpec {
-    let currency = if r.percent(85) { currency } else { *r.pick(&CURRENCIES) };
-    let count = r.between(1, 4);
-    let mut ids = ITEMS.to_vec();
-    let mut items: Vec<ItemSpec> = (0..count)
-        .map(|_| {
-            let id = ids.remove(index(r, ids.len()));
-            ItemSpec { id, charge: charge(r) }
-        })
-        .collect();
-    if r.percent(40) {
-        split(r, &mut items, usage);
-    }
-    PricingSpec { currency, minimum_fee: r.maybe(30, price), items }
-}
-
-/// Draws the events that usage line items count. Numbers of distinct labels are not split.
-fn split(r: &mut Random, items: &mut [ItemSpec], usage: &[Aggregation]) {
-    for (number, aggregation) in usage.iter().enumerate() {
-        let (mut labels, mut has_rest): (Vec<usize>, bool) = ((0..LABELS.len()).collect(), false);
-        for item in &mut *items {
-            let ChargeSpec::Usage(of) = &mut item.charge else { continue };
-            if of.usage != number || *aggregation == Aggregation::Unique {
-                continue;
-            }
-            of.counts = match r.below(5) {
-                0 | 1 if !labels.is_empty() => {
-                    let count = index(r, labels.len().min(2)) + 1;
-                    Counts::Where((0..count).map(|_| labels.remove(index(r, labels.len()))).collect())
-                }
-                2 | 3 if !has_rest => {
-                    has_rest = true;
-                    Counts::Rest
-                }
-                _ => Counts::Every,
-            };
-        }
-    }
-}
-
-fn label(r: &mut Random) -> Label {
-    r.maybe(92, |r| index(r, LABELS.len()))
 }
 
 fn charge(r: &mut Random) -> ChargeSpec {
@@ -490,20 +450,6 @@ fn undone(r: &mut Random, catalog: &Catalog, kind: Kind) -> Vec<Step> {
     steps
 }
 
-/// Returns a pricing whose line items cost nothing.
-fn free_of_charge(base: &PricingSpec) -> PricingSpec {
-    let free = |item: &ItemSpec| ItemSpec {
-        id: item.id,
-        charge: match &item.charge {
-            ChargeSpec::Fixed { once, .. } => ChargeSpec::Fixed { price: PriceModel::Flat(0), once: *once },
-            ChargeSpec::Usage(usage) => {
-                ChargeSpec::Usage(UsageSpec { price: PriceModel::PerUnit(0), minimum: None, ..usage.clone() })
-            }
-        },
-    };
-    PricingSpec { minimum_fee: None, items: base.items.iter().map(free).collect(), ..base.clone() }
-}
-
 fn step(r: &mut Random, catalog: &Catalog, kind: Kind) -> Step {
     if kind == Kind::Terms {
         return match r.below(100) {
@@ -654,40 +600,4 @@ fn edit_pricing(r: &mut Random, catalog: &Catalog) -> Step {
     let content = other_prices(r, &catalog.pricings[number], &catalog.usage);
     let currency = if r.percent(10) { *r.pick(&CURRENCIES) } else { content.currency };
     Step::EditPricing { pricing: number, content: PricingSpec { currency, ..content } }
-}
-
-fn other_prices(r: &mut Random, base: &PricingSpec, usage: &[Aggregation]) -> PricingSpec {
-    let mut items: Vec<ItemSpec> = base
-        .items
-        .iter()
-        .map(|item| ItemSpec {
-            id: item.id,
-            charge: match &item.charge {
-                ChargeSpec::Fixed { once, .. } => ChargeSpec::Fixed { price: fixed_model(r), once: *once },
-                ChargeSpec::Usage(usage) => ChargeSpec::Usage(UsageSpec {
-                    price: usage_model(r),
-                    included: if r.percent(20) { quantity(r) } else { usage.included },
-                    minimum: if r.percent(20) { r.maybe(50, price) } else { usage.minimum },
-                    ..usage.clone()
-                }),
-            },
-        })
-        .collect();
-    if r.percent(20)
-        && let Some(id) = ITEMS.iter().find(|id| items.iter().all(|item| item.id != **id))
-    {
-        let charge = match charge(r) {
-            ChargeSpec::Usage(usage) => ChargeSpec::Usage(UsageSpec { prepaid: None, ..usage }),
-            fixed @ ChargeSpec::Fixed { .. } => fixed,
-        };
-        items.push(ItemSpec { id, charge });
-    }
-    if r.percent(25) {
-        split(r, &mut items, usage);
-    }
-    if r.percent(10) && items.len() > 1 {
-        items.remove(index(r, items.len()));
-    }
-    let minimum_fee = if r.percent(50) { base.minimum_fee } else { r.maybe(30, price) };
-    PricingSpec { currency: base.currency, minimum_fee, items }
 }

@@ -1,29 +1,29 @@
 //! Plays a history through the ledger and through the model. This module has all calls of the ledger.
 
+#[path = "world_labels.rs"]
+mod labels;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::Aggregation;
 use billing_domain::charge::{ChargeEdit, NewCharge};
+use billing_domain::contract::ContractProduct;
 use billing_domain::contract::resolve;
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::document::lines::{BillWith, DocumentLine};
 use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
-use billing_domain::labels::LabelDigest;
 use billing_domain::ledger::amend::BackdatingPolicy;
 use billing_domain::ledger::charge::{self, ChargeContext};
-use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::preview::DocumentPreview;
-use billing_domain::ledger::recount::Recount;
 use billing_domain::ledger::{ContractBook, Entry, amend, check, issue, overdue, post, preview};
 use billing_domain::matching::{match_changed_event, match_event};
+use billing_domain::patch::Patch;
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
 use billing_domain::tax::DefaultTaxes;
-use billing_domain::usage::{CountedEvent, UsageKey, UsageTotal};
+use billing_domain::usage::CountedEvent;
 use uuid::Uuid;
 
 use crate::histories::check::explained;
@@ -519,50 +519,6 @@ impl World {
         }
     }
 
-    fn key(&self, event: &Event) -> UsageKey {
-        let period = self.model.product(event.product).period_at(event.day).expect("the event's period");
-        UsageKey {
-            contract_ref: self.book.contract.contract_ref,
-            product_no: ProductNo(event.product),
-            period_start: period.start,
-            usage_product_ref: convert::usage_ref(event.usage),
-            line_item_id: period.terms.selected(event.usage, event.label).map(convert::item_id),
-        }
-    }
-
-    /// Returns the digest of an event's label, if its usage product counts distinct labels.
-    fn digest(&self, event: &Event) -> Option<LabelDigest> {
-        let is_unique = self.model.catalog.usage[event.usage] == Aggregation::Unique;
-        event.label.filter(|_| is_unique).map(|label| LabelDigest::of(LABELS[label]))
-    }
-
-    /// Returns the live events with each counted label, optionally without one event.
-    fn live_labels(&self, except: Option<usize>) -> LiveLabels {
-        let mut live = LiveLabels::default();
-        for (i, event) in self.model.events.iter().enumerate().filter(|(i, event)| Some(*i) != except && !event.deleted) {
-            if let Some(digest) = self.digest(event) {
-                let CountedEvent { .. } = live.add(&self.key(event), Some(digest), self.counted(i, event));
-            }
-        }
-        live
-    }
-
-    /// Returns a function that counts the events of a period by the terms of a contract.
-    fn recount(&self) -> impl FnMut(&Contract, &UsageKey) -> Result<Recount, Refusal> + use<> {
-        let live = self.model.events.iter().enumerate().filter(|(_, event)| !event.deleted);
-        let of_event = |(i, event): (usize, &Event)| {
-            (self.key(event).of_line_item(None), convert::labels(event.label), self.digest(event), self.counted(i, event))
-        };
-        let events: Vec<_> = live.map(of_event).collect();
-        move |contract, key| {
-            let mut recount = Recount::default();
-            for (_, labels, digest, counted) in events.iter().filter(|(period, ..)| period == key) {
-                recount.count(contract, key, labels.clone(), *digest, *counted)?;
-            }
-            Ok(recount)
-        }
-    }
-
     fn counted(&self, index: usize, event: &Event) -> CountedEvent {
         CountedEvent {
             event_ref: self.events.get(index).map_or(EventRef::from_uuid(Uuid::from_u128(self.ids + 1)), |kept| kept.event_ref),
@@ -571,19 +527,6 @@ impl World {
             quantity: convert::quantity(event.quantity),
             is_distinct: None,
         }
-    }
-
-    /// Returns the running total without an event.
-    fn without(&self, index: usize) -> UsageTotal {
-        let key = self.key(&self.model.events[index]);
-        let others = self.model.events.iter().enumerate().filter(|(i, event)| {
-            *i != index && !event.deleted && event.usage == self.model.events[index].usage && self.key(event) == key
-        });
-        let mut live = LiveLabels::default();
-        others.fold(UsageTotal::ZERO, |total, (i, event)| {
-            let counted = live.add(&key, self.digest(event), self.counted(i, event));
-            total.plus(counted).expect("small quantities")
-        })
     }
 
     fn event(&mut self, usage: usize, of: Option<usize>, when: When, quantity: Amount, label: Label) -> Checked {
@@ -653,7 +596,7 @@ impl World {
             event: index,
             at: when.map(|_| after.at),
             quantity: quantity.map(convert::quantity),
-            labels: label.map(convert::labels),
+            labels: label.map_or(Patch::Keep, |label| convert::labels(label).map_or(Patch::Clear, Patch::Set)),
         };
         let reads_label =
             |product: &ContractProduct| product.terms().any(|terms| terms.reads_label(&usage_product_ref, LABEL_KEY));
