@@ -4,22 +4,26 @@ use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::time::{Duration, Instant};
 
+use acceptance::Database;
 use acceptance::when::Day;
-use acceptance::{Client, Database};
 use serde_json::json;
 use tempfile::TempDir;
 
 use crate::ceiling::Ceiling;
-use crate::figures::{Figure, Figures, cpu_micros, median};
+use crate::figures::{Figure, Figures, cpu_micros};
 use crate::load::{Outgoing, Plan, Sample, as_f64, closed};
 use crate::metrics::Histogram;
 use crate::pgbench::{self, Pgbench};
 use crate::plain::{self, Plain};
 use crate::process::{self, Watched};
 use crate::settings::Settings;
-use crate::stage::{Build, Kind, LARGEST_BATCH, Stage, Template, verify};
+use crate::stage::{Build, Kind, LARGEST_BATCH, Stage, Template, median_millis, verify};
 use crate::traffic::{self, Customers, Spread, customer, event};
 use crate::{Failure, Outcome, stop};
+
+mod labels;
+
+pub(crate) use labels::{BY_LABEL, BY_LABEL_HOT, DISTINCT, LARGEST, Labeled};
 
 pub(crate) const FSYNC: &str = "fdatasync of 4 KiB";
 pub(crate) const CEILING: &str = "plain actix server: the ceiling";
@@ -72,8 +76,6 @@ pub(crate) const REPORT_MB: &str = "usage report: memory over idle, MB";
 pub(crate) const GROWN: &str = "single events, many stored";
 pub(crate) const NOT_GROWN: &str = "single events, few stored";
 
-/// Number of requests for each page or list in a round.
-const PAGE_TIMES: usize = 5;
 /// The duration in seconds from which a pause of writers and a commit count as long.
 const LONG_PAUSE: f64 = 0.005;
 /// The duration in seconds from which a transaction counts as long.
@@ -105,9 +107,10 @@ const MAX_RECOVERY: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Rows that are measured on servers that run through all rounds.
-const TURNS: [&str; 6] = ["refused", "single", "keys", "batch", "change", "late"];
-const ON_STAGE: [&str; 13] = [
-    "ceiling", "refused", "single", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency", "overload", "memory",
+const TURNS: [&str; 7] = ["refused", "single", "labels", "keys", "batch", "change", "late"];
+const ON_STAGE: [&str; 14] = [
+    "ceiling", "refused", "single", "labels", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency",
+    "overload", "memory",
 ];
 /// Rows about a contract with many events.
 const OF_MANY_EVENTS: [&str; 5] = ["invoice", "pages", "lists", "start", "report"];
@@ -135,7 +138,7 @@ pub(crate) fn measure(settings: &Settings) -> Outcome<Measured> {
     for kind in &settings.kinds {
         for build in &settings.builds() {
             eprintln!("bench: filling {}", kind.name());
-            templates.push(Template::make(*kind, build, settings.contracts)?);
+            templates.push(Template::make(*kind, build, settings.contracts, Labeled::wanted(settings, build))?);
         }
     }
     let stages = run.issue(&templates)?;
@@ -351,6 +354,7 @@ impl Run<'_> {
                 let sample = closed(&plan, &mut traffic::refused(self.customers(Spread::Uniform, many)))?;
                 self.take(REFUSED, stage, &sample);
             }
+            "labels" => self.labels(stage)?,
             "keys" => {
                 let customers = self.customers(Spread::Uniform, many);
                 let sample = stage.busy(connections, seconds, &mut traffic::keyed(customers, self.sent))?;
@@ -674,21 +678,6 @@ fn in_turn(stages: &[Stage], round: u64) -> Vec<&Stage> {
     if round.is_multiple_of(2) { stages.iter().rev().collect() } else { stages.iter().collect() }
 }
 
-/// Returns the median duration of some requests of a page or list, one after the other.
-fn median_millis(client: &Client, path: &str) -> Outcome<f64> {
-    let mut millis = Vec::new();
-    for _ in 0..PAGE_TIMES {
-        stop::check()?;
-        let began = Instant::now();
-        let status = client.get(path).status;
-        millis.push(began.elapsed().as_secs_f64() * 1000.0);
-        if status != 200 {
-            return Err(Failure::new(format!("{path}: status {status}")));
-        }
-    }
-    Ok(median(millis).unwrap_or_default())
-}
-
 /// Durations in a server that can delay a response. A build without a metric has no such durations.
 struct LatencyCauses {
     pauses: Option<Histogram>,
@@ -767,7 +756,7 @@ impl Beside {
 
 /// Runs single events against a server while `perf` records the server.
 pub(crate) fn with_load(kind: Kind, settings: &Settings, look: impl FnOnce(u32) -> Outcome<std::process::Child>) -> Outcome<()> {
-    let stage = Template::make(kind, &Build::Current { endpoints: settings.endpoints }, settings.contracts)?.serve();
+    let stage = Template::make(kind, &Build::Current { endpoints: settings.endpoints }, settings.contracts, &[])?.serve();
     let mut looking = look(stage.process())?;
     let mut requests = traffic::singles(Customers::new(Spread::Uniform, stage.customers, 1));
     let sample = stage.busy(settings.connections, settings.seconds, &mut requests);

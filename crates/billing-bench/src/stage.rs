@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use acceptance::hooks::{Endpoint, Receiver};
 use acceptance::when::Day;
@@ -12,8 +12,10 @@ use acceptance::{Client, Database, Key, Server, binary, catalog};
 use serde_json::{Value, json};
 
 use crate::ceiling::WORKERS;
+use crate::figures::median;
 use crate::load::{Outgoing, Plan, Requests, Sample, Target, closed, open};
 use crate::process::{self, Watched};
+use crate::rows::Labeled;
 use crate::traffic::{customer, event};
 use crate::{Failure, Outcome, stop};
 
@@ -92,8 +94,8 @@ pub(crate) struct Template {
 
 impl Template {
     /// Creates customers with one contract each. Every contract has one event in an ended period that is not issued, and one
-    /// event in the current period.
-    pub(crate) fn make(kind: Kind, build: &Build, customers: u64) -> Outcome<Self> {
+    /// event in the current period. As many customers have each of the `labeled` prices.
+    pub(crate) fn make(kind: Kind, build: &Build, customers: u64, labeled: &[Labeled]) -> Outcome<Self> {
         let database = kind.new_database();
         let server = start(&database, build);
         let key = Client::admin(&server).generate_key(&json!({}));
@@ -117,6 +119,9 @@ impl Template {
             for _ in 0..*endpoints {
                 Endpoint::create(&stage.client, &RECEIVER, &json!({}));
             }
+        }
+        for prices in labeled {
+            stage.make_labeled(*prices)?;
         }
         let database = stage.close()?;
         if kind == Kind::Postgres {
@@ -247,6 +252,19 @@ impl Stage {
         open(&self.plan(connections, Some(seconds), false), rate, grace, requests)
     }
 
+    /// Creates customers with prices by labels, each with a contract and an event in the current period.
+    fn make_labeled(&self, prices: Labeled) -> Outcome<()> {
+        self.client.post("/api/usage/products/", &prices.usage_product()).ok();
+        catalog::make_pricing(&self.client, prices.name(), &prices.line_items());
+        let customer = |n| json!({"customer_ref": prices.customer(n), "name": prices.customer(n)});
+        self.all("/api/customers/", self.customers, customer)?;
+        let products = json!([catalog::months(prices.name(), 0, 1)]);
+        let contract = |n| json!({"customer_ref": prices.customer(n), "products": products});
+        self.all("/api/contracts/", self.customers, contract)?;
+        let now = acceptance::when::now();
+        self.load(self.customers, |n| prices.event(&now, n, n)).map(drop)
+    }
+
     /// Sends `many` bodies and returns the responses. The server must accept every body.
     fn all(&self, path: &str, many: u64, body: impl Fn(u64) -> Value) -> Outcome<Vec<Value>> {
         let mut bodies = (0..many).map(|n| Outgoing::post(path, body(n).to_string()));
@@ -314,4 +332,22 @@ pub(crate) fn verify(database: &Database, directory: &Path) -> Outcome<()> {
     command.env("USAGE_BILLING_DATABASE_URL", database.url()).arg("verify").stdin(Stdio::null());
     let output = command.output()?;
     if output.status.success() { Ok(()) } else { Err(Failure::new(String::from_utf8_lossy(&output.stdout).into_owned())) }
+}
+
+/// Number of requests for each page or list in a round.
+const PAGE_TIMES: usize = 5;
+
+/// Returns the median duration of some requests of a page or list, one after the other.
+pub(crate) fn median_millis(client: &Client, path: &str) -> Outcome<f64> {
+    let mut millis = Vec::new();
+    for _ in 0..PAGE_TIMES {
+        stop::check()?;
+        let began = Instant::now();
+        let status = client.get(path).status;
+        millis.push(began.elapsed().as_secs_f64() * 1000.0);
+        if status != 200 {
+            return Err(Failure::new(format!("{path}: status {status}")));
+        }
+    }
+    Ok(median(millis).unwrap_or_default())
 }

@@ -80,11 +80,14 @@ const fn reported(row: &'static str, base: &'static str) -> Ratio {
     Ratio { reach: Reach::Nothing, ..least(row, base, 0.0) }
 }
 
-const RATIOS: [Ratio; 20] = [
+const RATIOS: [Ratio; 23] = [
     reported(rows::UNIFORM, rows::CEILING),
     reported(rows::HOT, rows::CEILING),
     reported(rows::ZIPF, rows::UNIFORM),
     reported(rows::HOT, rows::UNIFORM),
+    least(rows::BY_LABEL, rows::UNIFORM, 0.9),
+    of_postgres(rows::BY_LABEL_HOT, rows::HOT, 1.0),
+    least(rows::DISTINCT, rows::LARGEST, 0.8),
     reported(rows::KEYED, rows::UNIFORM),
     of_postgres(rows::UNIFORM, rows::SAME_UNIFORM, 4.0),
     of_postgres(rows::HOT, rows::SAME_HOT, 10.0),
