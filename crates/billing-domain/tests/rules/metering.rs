@@ -368,16 +368,16 @@ fn an_edit_does_not_count_values_that_were_not_compared() {
     let story = Simulation::new().contract(terms("2026-01-01", "2026-12-31").pricing("team").usage("calls", calls()));
     let story = called(story, "2026-01-10", "u1", "E1");
     let list = |label: &str| pricing("team").usage("calls", calls()).usage("users", calls().counted_as(Unique).unique_by(label));
-    let edited = |story: Simulation, from: &str, label: &str| {
-        let story = story.on("2026-02-01").edit_pricing(list(label)).on("2026-02-01");
+    let edited = |story: Simulation, day: &str, from: &str, label: &str| {
+        let story = story.on(day).edit_pricing(list(label)).on(day);
         story.edit(|contract| contract.effective_from(from).product("team", |team| team.with(|patch| patch.reprice = true)))
     };
-    let (codes, detail) = refused(&edited(story.clone(), "2026-01-01", "user"), "2026-02-01");
+    let (codes, detail) = refused(&edited(story.clone(), "2026-02-01", "2026-01-01", "user"), "2026-02-01");
     assert_eq!(codes, ["usage_already_reported"]);
     assert!(detail.contains("its distinct values of user were not counted"), "{detail}");
-    let later = called(edited(story, "2026-02-01", "user"), "2026-02-03", "u1", "E2");
+    let later = called(edited(story, "2026-02-01", "2026-02-01", "user"), "2026-02-03", "u1", "E2");
     assert_eq!(bill(&later, "2026-02-04").document("UB-INV-2").amounts(), ["calls 5.00", "users 1.00"]);
-    assert_eq!(refused(&edited(later, "2026-02-01", "team"), "2026-02-05").0, ["usage_already_reported"]);
+    assert_eq!(refused(&edited(later, "2026-02-04", "2026-02-01", "team"), "2026-02-05").0, ["usage_already_reported"]);
 }
 
 #[test]
