@@ -155,3 +155,15 @@ fn decisions_name_the_test_that_counts_statements() {
     }
     assert!(wrong.is_empty(), "name tests/it/statements.rs, which holds the count: {wrong:#?}");
 }
+
+#[test]
+fn scripts_build_the_printing_program_from_its_package() {
+    let mut wrong = Vec::new();
+    for path in files().iter().filter(|path| path.starts_with("scripts/")) {
+        let script = fs::read_to_string(root().join(path)).expect("a script");
+        // Without a package, cargo builds the programs of the server's package alone.
+        let lines = script.lines().filter(|line| line.contains("cargo build") && line.contains("--bin usage-billing-print"));
+        wrong.extend(lines.filter(|line| !line.contains("-p billing-typesetter")).map(|line| format!("{path}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
