@@ -18,7 +18,7 @@ fields! {
         unit: Option<OneLine>,
         /// Unit code (UN/ECE). Default: C62 (one).
         unit_code: UnitCode = UnitCode::ONE,
-        /// How the quantities of a period are aggregated. Default: SUM.
+        /// How the quantities of a period are aggregated. MAX, LATEST and UNIQUE start at 0 in each period. Default: SUM.
         aggregation: Aggregation = Aggregation::default(),
         /// Label whose distinct values the aggregation UNIQUE counts: a key of additional_report_data.
         unique_by: Option<LabelKey>,

@@ -252,9 +252,12 @@ const CATALOG_FORMS: &[CatalogForm] = &[
             ("name", "Name", "Such as API calls. Usage events can use the name instead of the reference.", false),
             ("usage_product_ref", "Reference", "", false),
             ("unit", "Unit", "Name of one unit on documents, such as call.", false),
-            ("aggregation", "Aggregation", "", false),
+            ("aggregation", "Aggregation", "The largest, the latest and the unique values start at 0 in each period.", false),
         ],
-        more: &[("unit_code", "Unit code", "", false)],
+        more: &[
+            ("unit_code", "Unit code", "", false),
+            ("unique_by", "Counted label", "For UNIQUE: the label whose distinct values count.", false),
+        ],
         has_advanced: false,
     },
     CatalogForm {
