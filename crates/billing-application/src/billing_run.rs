@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::Actor;
 use billing_domain::audit::{AuditAction, AuditedKind};
-use billing_domain::calendar::Timestamp;
+use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::document::DocumentKind;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::ledger::{ContractBook, issue};
@@ -19,6 +19,7 @@ use billing_domain::ports::{Access, DueContract, Lock, StoreError, transact};
 use billing_domain::refs::{BillingRunRef, ContractKey, ContractRef, DocumentRef, OrganizationId};
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RunDocument};
 use billing_domain::violation::Violations;
+use billing_domain::warning::Warning;
 
 use crate::Services;
 use crate::audit::{AuditChange, AuditSubject, RunSummary};
@@ -100,6 +101,11 @@ impl BillingReport {
     pub fn failed_contracts(&self) -> usize {
         self.failed.iter().map(|failed| failed.contract_ref).collect::<BTreeSet<_>>().len()
     }
+
+    /// Returns the warning about documents whose period is not over.
+    pub fn warning(&self) -> Option<Warning> {
+        Warning::of_open_periods(self.issued.iter().filter(|document| document.is_period_open).count())
+    }
 }
 
 /// A document of a billing run.
@@ -113,6 +119,10 @@ pub struct BilledDocument {
     pub opened: Option<(DocumentRef, DocumentNumber)>,
     /// Invoice, credit or debit.
     pub kind: DocumentKind,
+    /// The document's own period.
+    pub period: Period,
+    /// Whether the document corrects a period that is not over, so that more corrections can follow.
+    pub is_period_open: bool,
     /// The total with its currency.
     pub total: Money,
 }
@@ -455,14 +465,14 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
     book_repository::write_all_with(cx, books.values_mut(), facts)?;
     for (contract_ref, run, open) in runs {
         let book = books.get(&contract_ref).ok_or(UseCaseError::InvariantViolation("a contract without a book"))?;
-        show_run((cx.organization, book), run, &open, dry_run, &mut billed)?;
+        show_run((cx.organization, cx.now, book), run, &open, dry_run, &mut billed)?;
     }
     Ok(billed)
 }
 
 /// Adds the results of one contract.
 fn show_run(
-    (organization, book): (OrganizationId, &ContractBook),
+    (organization, now, book): (OrganizationId, Timestamp, &ContractBook),
     run: issue::IssueReport,
     open: &BTreeSet<DocumentRef>,
     dry_run: bool,
@@ -470,9 +480,13 @@ fn show_run(
 ) -> UseCaseResult<()> {
     let show = |document_ref: DocumentRef, total: Money| -> UseCaseResult<BilledDocument> {
         let number = book_repository::number_of(book, document_ref)?;
+        let unknown = UseCaseError::InvariantViolation("a document of a run that its book lacks");
+        let head = &book.document(document_ref).ok_or(unknown)?.head;
+        let is_period_open = issue::corrects_open_period(book, head, now)?;
         // In a dry run, only documents that were already open have a reference and a number.
         let opened = (!dry_run || open.contains(&document_ref)).then_some((document_ref, number.clone()));
-        Ok(BilledDocument { organization, contract_ref: book.contract.contract_ref, opened, kind: number.kind, total })
+        let (contract_ref, kind, period) = (book.contract.contract_ref, number.kind, head.period);
+        Ok(BilledDocument { organization, contract_ref, opened, kind, period, is_period_open, total })
     };
     let key = book.contract.key(organization);
     // The next transaction tries the documents of a contract that was cut short again, and reports what fails there.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::list::{CellFormat, Column, table};
 use crate::listings::{BILLING_RUNS, column};
 use crate::parts::{
-    actor, amount_alone, count_text, facts, grouped, href, identifier, instant, isolated, number, section, state,
+    actor, amount_alone, count_text, facts, grouped, href, identifier, instant, isolated, name, number, section, state,
 };
 use billing_api::dto::billing::{BilledDocumentJson, BillingReportJson, BillingRunJson, FailedContractJson, RunDocumentJson};
 use billing_api::dto::document_summary::DocumentSummaryJson;
@@ -35,6 +35,16 @@ const BILLED: &[Column] = &[
         .leading("customers", field!(BilledDocumentJson, customer_ref)),
     column("Total", field!(BilledDocumentJson, total), CellFormat::Money(field!(BilledDocumentJson, currency))),
     column("Kind", field!(BilledDocumentJson, kind), CellFormat::Word),
+];
+
+/// Columns of the documents in the preview of a run.
+const PREVIEWED: &[Column] = &[
+    BILLED[0],
+    BILLED[1],
+    BILLED[2],
+    BILLED[3],
+    column("Period start", field!(BilledDocumentJson, period_start), CellFormat::Day),
+    column("Period end", field!(BilledDocumentJson, period_end), CellFormat::Day),
 ];
 
 /// Renders the page of a run.
@@ -148,14 +158,15 @@ pub fn billing_preview(at: JsonView<'_, BillingReportJson>, before: &MonthBefore
                 @if voided.elements().next().is_some() { " and void " (count_text(&voids, "empty draft")) }
                 ". Issued documents are final. Usage reported for them later is billed by a debit or a credit."
             }
+            @for warning in at.warnings().items() { p.notice.refused role="alert" { "Possible mistake: " (name(warning.detail())) "." } }
             @if at.next().is_there() { p { "The preview reached its time limit. A run would issue more documents." } }
             @if issued.elements().next().is_some() { (compared(at.issued(), before)) }
             form method="post" action=(href(&["new", BILLING_RUNS.part])) {
                 button { "Run billing" } " " a href=(href(&[BILLING_RUNS.part])) { "Cancel" }
             }
             (listed("Expected failures", FAILURES, failed, &failures))
-            (listed("Documents that would be issued", BILLED, issued, &issues))
-            (listed("Drafts that would be voided", BILLED, voided, &voids))
+            (listed("Documents that would be issued", PREVIEWED, issued, &issues))
+            (listed("Drafts that would be voided", PREVIEWED, voided, &voids))
             p.muted { "Documents without a number would be created when they are issued." }
         }
     }
@@ -189,6 +200,14 @@ mod tests {
             "voided": [], "failed": [], "next": "x"});
         let shown = billing_preview(JsonView::of(&report), &MonthBefore::default()).into_string();
         assert!(shown.contains("<button>Run billing</button>") && shown.contains("time limit"), "{shown}");
+    }
+
+    #[test]
+    fn a_preview_has_periods_and_warnings() {
+        let warned = json!({"issued": [{"kind": "DEBIT", "period_start": "2026-01-01", "period_end": "2026-01-31"}],
+            "warnings": [{"code": "period_not_over", "detail": "1 document corrects"}]});
+        let shown = billing_preview(JsonView::of(&warned), &MonthBefore::default()).into_string();
+        assert!(shown.contains("1 document corrects") && shown.contains(">2026-01-31<"), "{shown}");
     }
 
     #[test]

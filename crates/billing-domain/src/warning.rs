@@ -29,6 +29,11 @@ pub enum Warning {
         /// The pricing of the contract product with the tax, or `None` for the default tax of a customer.
         pricing_ref: Option<PricingRef>,
     },
+    /// A billing run issues corrections of periods that are not over.
+    OpenPeriods {
+        /// The number of documents.
+        documents: usize,
+    },
 }
 
 impl Warning {
@@ -72,11 +77,17 @@ impl Warning {
         Ok(found)
     }
 
+    /// Returns the warning about this number of documents with a period that is not over.
+    pub const fn of_open_periods(documents: usize) -> Option<Self> {
+        if documents == 0 { None } else { Some(Self::OpenPeriods { documents }) }
+    }
+
     /// Returns the stable code.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::SameAs { .. } => "same_as",
             Self::NoTaxCategory { .. } => "no_tax_category",
+            Self::OpenPeriods { .. } => "period_not_over",
         }
     }
 
@@ -84,7 +95,7 @@ impl Warning {
     pub const fn pointer(&self) -> Option<&str> {
         match self {
             Self::NoTaxCategory { pricing_ref: None } => Some("/tax_category"),
-            Self::SameAs { .. } | Self::NoTaxCategory { pricing_ref: Some(_) } => None,
+            Self::SameAs { .. } | Self::NoTaxCategory { pricing_ref: Some(_) } | Self::OpenPeriods { .. } => None,
         }
     }
 
@@ -92,7 +103,7 @@ impl Warning {
     pub const fn contract_ref(&self) -> Option<ContractRef> {
         match self {
             Self::SameAs { contract_ref, .. } => Some(*contract_ref),
-            Self::NoTaxCategory { .. } => None,
+            Self::NoTaxCategory { .. } | Self::OpenPeriods { .. } => None,
         }
     }
 }
@@ -114,6 +125,14 @@ impl fmt::Display for Warning {
                 f.write_str(
                     " is 0 and has no category, which e-invoices require: set tax_category to AE for a reverse charge, or to Z, \
                      E, G or O",
+                )
+            }
+            Self::OpenPeriods { documents } => {
+                let (subject, verb) = if *documents == 1 { ("document", "corrects") } else { ("documents", "correct") };
+                write!(
+                    f,
+                    "{documents} {subject} {verb} an invoice whose period is not over, and later usage of the period is on further \
+                     debits or credits: for one invoice, issue it after its period"
                 )
             }
         }

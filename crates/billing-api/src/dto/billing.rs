@@ -15,6 +15,7 @@ use super::enums::{DocumentKindWord, RunStateWord};
 use super::input::Node;
 use super::schemas::text;
 use super::values::{CurrencyCode, DateText, LineText, TimestampText};
+use super::warnings::WarningJson;
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 use crate::problem::Problem;
 
@@ -71,6 +72,8 @@ answer! {
         dry_run: bool = report.dry_run,
         /// Position to continue from if time ran out; null if the run is complete.
         next: Option<String> = report.next.as_ref().map(shown_place),
+        /// Possible mistakes; omitted if there are none.
+        @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(report.warning().as_slice()),
     }
 }
 
@@ -93,6 +96,10 @@ answer! {
         document_number: Option<String> = opened.map(|(_, number)| number.to_string()),
         /// Document kind.
         kind: DocumentKindWord = document.kind,
+        /// First day of the document's own period.
+        period_start: DateText = document.period.start(),
+        /// Last day of the document's own period.
+        period_end: DateText = document.period.last_day(),
         /// Contract that the document bills.
         contract_ref: AssignedRef = document.contract_ref,
         /// Number of the contract.

@@ -13,7 +13,7 @@ use super::wire::AssignedRef;
 answer! {
     /// A possible mistake in an accepted request.
     WarningJson of warning: Warning {
-        /// Stable code: `same_as` or `no_tax_category`.
+        /// Stable code: `same_as`, `no_tax_category` or `period_not_over`.
         #[schema(example = "same_as")]
         code: String = warning.code(),
         /// Reason and remedy.

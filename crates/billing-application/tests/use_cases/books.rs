@@ -264,6 +264,17 @@ impl Books {
         name: &str,
         unit_price: &str,
     ) -> UseCaseResult<ChargeView> {
+        self.charge_with(BillWith::Usage, contract_ref, date, name, unit_price)
+    }
+
+    pub(crate) fn charge_with(
+        &self,
+        bill_with: BillWith,
+        contract_ref: ContractRef,
+        date: &str,
+        name: &str,
+        unit_price: &str,
+    ) -> UseCaseResult<ChargeView> {
         let charge = NewCharge {
             product_no: None,
             charge_ref: None,
@@ -273,7 +284,7 @@ impl Books {
             quantity: Quantity::ONE,
             unit_price: SignedPrice::parse(unit_price).expect("a price"),
             unit: None,
-            bill_with: BillWith::Usage,
+            bill_with,
             discountable: false,
             goods: false,
             note: None,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
+pub use due::{corrects_open_period, due_documents, next_due_after, schedule_next_run};
 pub(super) use due::{draft_due_at, waits_for_its_period};
-pub use due::{due_documents, next_due_after, schedule_next_run};
 pub(super) use voiding::void_draft;
 pub use voiding::{has_activity, require_voidable, void};
 
@@ -33,8 +33,8 @@ use crate::document::{
 };
 use crate::einvoice;
 use crate::money::{Currency, Money};
-use crate::party::Entity;
 use crate::party::legal::Strictness;
+use crate::party::{Entity, NetTerms};
 use crate::refs::{DocumentRef, EntityRef, LineItemId, ProductNo};
 use crate::refusal::{Refusal, WaitReason};
 

@@ -414,7 +414,7 @@ fn a_contract_is_the_same_as_a_recent_one_with_equal_pricings_and_days() {
     let named = |created: &Contract, others: &[Contract]| {
         Warning::of_duplicate(created, others).map(|warning| match warning {
             Warning::SameAs { contract_number, .. } => contract_number,
-            Warning::NoTaxCategory { .. } => panic!("{warning}"),
+            Warning::NoTaxCategory { .. } | Warning::OpenPeriods { .. } => panic!("{warning}"),
         })
     };
     let created = made(9, 300, vec![year(), half()]);

@@ -46,6 +46,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
             contract_ref,
             opened,
             kind: DocumentKind::Invoice,
+            period: fixtures::period("2026-01-01", "2026-01-31"),
+            is_period_open: true,
             total: fixtures::cents(3080),
         }],
         voided: vec![BilledDocument {
@@ -53,6 +55,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
             contract_ref,
             opened: None,
             kind: DocumentKind::Debit,
+            period: fixtures::period("2026-01-01", "2026-01-31"),
+            is_period_open: true,
             total: Money::zero(fixtures::currency("JPY")),
         }],
         failed: vec![
@@ -74,6 +78,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": "019b76da-a802-7000-8000-000000000002",
           "document_number": "MAIN-INV-1",
           "kind": "INVOICE",
+          "period_start": "2026-01-01",
+          "period_end": "2026-01-31",
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
           "contract_number": null,
           "customer_ref": null,
@@ -87,6 +93,8 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
           "document_ref": null,
           "document_number": null,
           "kind": "DEBIT",
+          "period_start": "2026-01-01",
+          "period_end": "2026-01-31",
           "contract_ref": "019b76da-a802-7000-8000-000000000002",
           "contract_number": null,
           "customer_ref": null,
@@ -140,7 +148,13 @@ fn a_billing_report_names_what_was_issued_and_what_failed_without_internals() {
         }
       ],
       "dry_run": true,
-      "next": null
+      "next": null,
+      "warnings": [
+        {
+          "code": "period_not_over",
+          "detail": "1 document corrects an invoice whose period is not over, and later usage of the period is on further debits or credits: for one invoice, issue it after its period"
+        }
+      ]
     }
     "#);
 }

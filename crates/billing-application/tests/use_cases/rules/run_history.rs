@@ -5,11 +5,14 @@ use std::cell::Cell;
 use billing_application::UseCase;
 use billing_application::billing_run::{BillingRunRequest, count_late_contracts, run_billing_everywhere};
 use billing_application::catalog::{TaxBasisPatch, WantedEntity, create_entity, edit_entity};
+use billing_application::documents::issue_document;
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::notifications::number_notifications;
 use billing_application::run_history::{forget_old_billing_runs, get_billing_run, list_billing_runs};
 use billing_application::verify::verify;
 use billing_domain::audit::AuditActor;
+use billing_domain::contract::terms::{PaymentTime, RequestedProduct};
+use billing_domain::document::lines::BillWith;
 use billing_domain::notification::NotificationType;
 use billing_domain::page::{Direction, ListSortKey, PageRequest};
 use billing_domain::party::Entity;
@@ -18,7 +21,8 @@ use billing_domain::patch::Changes;
 use billing_domain::ports::{NotificationFilter, RunFilter};
 use billing_domain::refs::{BillingRunRef, ContractRef, ServerRef};
 use billing_domain::runs::{BillingRunRecord, FailedDocument, RunFailure, RunHead, RunState};
-use billing_testkit::fixtures::{self, fixed, requested};
+use billing_domain::warning::Warning;
+use billing_testkit::fixtures::{self, fixed, per_unit, requested};
 use uuid::Uuid;
 
 use crate::books::Books;
@@ -68,6 +72,36 @@ fn a_run_tells_what_it_issued_and_a_dry_run_leaves_nothing() {
     let unknown =
         read(services, principal, UseCase::GetBillingRun, |cx| get_billing_run(cx, BillingRunRef::from_uuid(Uuid::nil())));
     assert!(matches!(unknown, Err(UseCaseError::Unknown(ResourceKind::BillingRun))));
+}
+
+#[test]
+fn a_run_warns_of_corrections_of_a_period_that_is_not_over() {
+    let books = Books::at("2026-01-05T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "0.10")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let base = books.pricing("base", vec![fixed("fee", "10.00")]);
+    let in_advance = books.contract(vec![RequestedProduct {
+        payment_time: Some(PaymentTime::BeforeUse),
+        ..requested(&base, "2026-01-01", "2026-12-31")
+    }]);
+    books.calls("2026-01-05T10:00:00Z", "3");
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let preview = || run_billing(services, principal, BillingRunRequest::whole(true)).expect("a run");
+    let report = preview();
+    assert_eq!((report.issued.len(), report.warning()), (1, None), "an invoice in advance is as agreed");
+    books.bill("2026-01-05T12:00:00Z");
+    let invoice = books.reference("UB-INV-1");
+    run(services, principal, UseCase::IssueDocument, |cx| issue_document(cx, invoice, false)).expect("an early invoice");
+    books.clock("2026-01-06T12:00:00Z");
+    books.calls("2026-01-06T10:00:00Z", "2");
+    books.charge_with(BillWith::Fixed, in_advance, "2026-01-06", "Goodwill", "-1").expect("a credit");
+    books.clock("2026-01-07T12:00:00Z");
+    let report = preview();
+    // The credit corrects an invoice in advance, so usage of the period corrects nothing.
+    assert_eq!((report.issued.len(), report.warning()), (2, Some(Warning::OpenPeriods { documents: 1 })));
+    assert!(report.issued.iter().all(|document| document.period == fixtures::period("2026-01-01", "2026-01-31")));
+    books.clock("2026-02-01T12:00:00Z");
+    assert_eq!(preview().warning(), None, "the period is over");
 }
 
 #[test]

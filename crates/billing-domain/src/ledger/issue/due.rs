@@ -117,6 +117,21 @@ pub(in crate::ledger) fn waits_for_its_period(
     Ok(waits.filter(|due_at| *due_at > now))
 }
 
+/// Returns whether a document corrects an `AFTER_USE` invoice of a period that is not over, so that more corrections can follow.
+///
+/// # Errors
+/// Returns [`Refusal::Broken`] if the book lacks the entity of the document.
+pub fn corrects_open_period(book: &ContractBook, head: &DocumentHead, now: Timestamp) -> Result<bool, Refusal> {
+    let is_after_use = |no: &ProductNo| {
+        let period = book.contract.period_from(*no, head.period.start());
+        period.is_some_and(|period| period.terms.payment_time == PaymentTime::AfterUse)
+    };
+    let today = book.entity(&head.entity_ref)?.profile.time_zone.service_date(now);
+    // With `DUE_UPON_USAGE`, each event has an invoice of its own.
+    let is_correction = head.purpose == Purpose::Adjustment && head.net_terms != NetTerms::DueUponUsage;
+    Ok(is_correction && head.period.end() > today && head.parts.iter().any(is_after_use))
+}
+
 /// Returns the first instant after `after` at which a document falls due, open or not.
 ///
 /// # Errors
