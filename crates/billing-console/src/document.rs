@@ -8,7 +8,7 @@ use crate::document_credit::credits;
 use crate::parts::{
     address, amount_alone, amount_text, changes, day, facts, href, instant, link, money, name, number, section, state, words,
 };
-use crate::units::unit_of;
+use crate::unit_of;
 use crate::webhooks::notifications;
 use billing_api::dto::documents::{DocumentJson, DocumentLineJson};
 use billing_api::dto::enums::DocumentKindWord;

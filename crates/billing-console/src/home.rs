@@ -11,7 +11,7 @@ use crate::figure::{billionths, digits};
 use crate::list::table;
 use crate::listings::{DOCUMENTS, LATEST_DOCUMENTS, REFUSED, WHY};
 use crate::parts::{amount_alone, amount_text, count_text, grouped, href, instant, name, query, section};
-use crate::units::unit_of;
+use crate::unit_of;
 use crate::usage::{ChartBucket, Series, UsageAnswers, series, total_of};
 use billing_api::dto::billing::BillingRunJson;
 use billing_api::dto::document_summary::DocumentSummaryJson;

@@ -41,7 +41,6 @@ mod run;
 mod start;
 mod team;
 mod thing;
-mod units;
 mod usage;
 mod webhooks;
 mod wizard;
@@ -72,7 +71,7 @@ pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, f
 pub use log_in::{LogIn, Step, log_in};
 pub use logo::{LogoPage, logo};
 pub use pages::Pages;
-pub use parts::{amount_text, count_text, href, query, with_digits, with_instants};
+pub use parts::{amount_text, count_text, href, query, unit_of, with_digits, with_instants};
 pub use pricing::{PricePreview, PricingAnswers, price_preview, pricing, quantities};
 pub use reference::key_calls;
 pub use roles::{RoleOperation, RolePage, role};
@@ -80,7 +79,6 @@ pub use run::{MonthBefore, billing_preview, billing_run};
 pub use start::{FirstCall, FirstStep, Start, Waited, first_call, start, wait};
 pub use team::{Invitation, invited, team};
 pub use thing::{TextKind, ThingAction, thing};
-pub use units::unit_of;
 pub use usage::{ChartBucket, Explored, Span, UsageAnswers, usage, usage_lately, usage_sums};
 pub use webhooks::{WebhookAnswers, WebhookForm, delivered, webhook, webhook_form, webhook_secret};
 pub use wizard::{

@@ -2,12 +2,14 @@
 
 use billing_api::operation::encoded;
 use maud::{Markup, Render, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::frame::ROOT;
 use billing_api::dto::party::AddressJson;
 use billing_api::json_view::JsonView;
 use billing_domain::money::Currency;
+use billing_domain::party::legal::Language;
 
 /// Returns the URL of a console page. Path segments are percent-encoded.
 pub fn href(parts: &[&str]) -> String {
@@ -113,6 +115,12 @@ pub(crate) fn grouped(number: &str) -> String {
 pub(crate) fn number<T>(at: JsonView<'_, T>) -> Markup {
     let exact = at.to_text();
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
+}
+
+/// Returns a unit as it stands beside a quantity. An empty quantity stands for any.
+pub fn unit_of(quantity: &str, unit: &str) -> String {
+    let quantity = Decimal::from_str_exact(quantity).unwrap_or_default();
+    billing_domain::units::unit_of(Language::En, quantity, unit).into_owned()
 }
 
 /// Writes an amount with at least the digits of its currency. Prices can have more digits.

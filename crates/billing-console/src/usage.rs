@@ -10,7 +10,7 @@ use crate::filters::field;
 use crate::list::{Filter, table};
 use crate::listings::{REFUSED, WHY};
 use crate::parts::{day_of, grouped, href, isolated, query, section};
-use crate::units::unit_of;
+use crate::unit_of;
 use billing_api::dto::summary::SummaryLineJson;
 use billing_api::dto::usage_products::UsageProductJson;
 use billing_api::json_view::{JsonAnswer, JsonView};

@@ -65,6 +65,7 @@ pub mod simulate;
 pub mod summary;
 pub mod tax;
 pub mod text;
+pub mod units;
 pub mod usage;
 pub mod verification;
 pub mod violation;

@@ -8,7 +8,9 @@ use billing_domain::document::calculation::{
 };
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::money::{Currency, Money};
+use billing_domain::party::legal::Language;
 use billing_domain::ports::PrintError;
+use billing_domain::units::unit_of;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -28,6 +30,7 @@ pub(crate) struct Detail {
 /// A renderer of calculations in one language and currency.
 #[derive(Clone, Copy)]
 pub(crate) struct CalculationRenderer<'f> {
+    pub(crate) language: Language,
     pub(crate) words: &'static Translations,
     pub(crate) figures: &'f Figures,
     pub(crate) currency: Currency,
@@ -45,8 +48,11 @@ impl CalculationRenderer<'_> {
 
     /// Returns a quantity with the name of its unit.
     pub(crate) fn counted(&self, quantity: Decimal, unit: Option<&str>) -> PrintResult<String> {
-        let quantity = self.figures.number(quantity)?;
-        Ok(unit.map_or(quantity.clone(), |unit| format!("{quantity} {unit}")))
+        let number = self.figures.number(quantity)?;
+        Ok(match unit {
+            Some(unit) => format!("{number} {}", unit_of(self.language, quantity, unit)),
+            None => number,
+        })
     }
 
     fn push(&self, rows: &mut Vec<Detail>, step: &CalculationStep, unit: Option<&str>) -> PrintResult<()> {
@@ -220,7 +226,7 @@ mod tests {
     use billing_domain::document::DocumentKind;
     use billing_domain::document::calculation::{ExcludedAmount, LineCalculation};
     use billing_domain::party::NumberPrefix;
-    use billing_domain::party::legal::{Language, PaperSize};
+    use billing_domain::party::legal::PaperSize;
     use billing_testkit::fixtures;
     use fixtures::{date, eur, percent, price, quantity};
 
@@ -237,7 +243,7 @@ mod tests {
     /// Returns the rows of a calculation as text.
     fn rows(calculation: &LineCalculation, language: Language, unit: Option<&str>) -> Vec<String> {
         let figures = Figures::of(language, PaperSize::A4).expect("figures");
-        let renderer = CalculationRenderer { words: Translations::of(language), figures: &figures, currency: eur() };
+        let renderer = CalculationRenderer { language, words: Translations::of(language), figures: &figures, currency: eur() };
         let rows = renderer.rows(&calculation.steps(eur()), unit).expect("rows");
         let shown = |row: Detail| match row.amount {
             Some(amount) => format!("{} = {amount}", row.what),
@@ -267,7 +273,7 @@ mod tests {
             ..LineCalculation::default()
         };
         let wanted = ["273,677 calls, 10,000 included, 263,677 billed", "263,677 × 0.0006 = 158.2062"];
-        assert_eq!(rows(&calculation, Language::En, Some("calls")), wanted);
+        assert_eq!(rows(&calculation, Language::En, Some("call")), wanted);
         let wanted = ["273.677 Aufrufe, 10.000 enthalten, 263.677 berechnet", "263.677 × 0,0006 = 158,2062"];
         assert_eq!(rows(&calculation, Language::De, Some("Aufrufe")), wanted);
     }
@@ -283,9 +289,9 @@ mod tests {
             ..LineCalculation::default()
         };
         let wanted = "673,677 calls (500,000 prepaid), 10,000 included, 663,677 billed";
-        assert_eq!(rows(&of("673677", "663677"), Language::En, Some("calls"))[0], wanted);
+        assert_eq!(rows(&of("673677", "663677"), Language::En, Some("call"))[0], wanted);
         let wanted = "64,000 calls, 500,000 prepaid, 10,000 included, 490,000 billed";
-        assert_eq!(rows(&of("64000", "490000"), Language::En, Some("calls"))[0], wanted);
+        assert_eq!(rows(&of("64000", "490000"), Language::En, Some("call"))[0], wanted);
     }
 
     #[test]

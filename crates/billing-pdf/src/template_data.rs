@@ -344,7 +344,7 @@ impl Writer<'_> {
     }
 
     const fn calculations(&self) -> CalculationRenderer<'_> {
-        CalculationRenderer { words: self.words, figures: &self.figures, currency: self.currency }
+        CalculationRenderer { language: self.language, words: self.words, figures: &self.figures, currency: self.currency }
     }
 
     /// Returns the quantity, the price of one unit and the rows of a line's calculation. If the product of quantity and price is

@@ -7,16 +7,18 @@ use crate::document::calculation::{CalculationStep, PackageCalculation, Proratio
 use crate::document::lines::{DocumentLine, LineUsage};
 use crate::document::numbering::DocumentNumber;
 use crate::money::Money;
+use crate::party::legal::Language;
 use crate::text::OneLine;
+use crate::units;
 
 /// Returns the calculation of a line, such as `1500 calls: 100 × 0.10, 900 × 0.05, 500 × 0.01`; `None` if there is nothing to
 /// explain.
-pub(super) fn explain(line: &DocumentLine) -> Option<String> {
-    let unit = unit_of(line);
+pub(super) fn explain(line: &DocumentLine, language: Language) -> Option<String> {
+    let unit = Unit { name: unit_name(line), language };
     // A line that corrects an amount without a change of the usage has no quantity of its own.
     let is_difference = line.calculation.as_ref().is_some_and(|calculation| calculation.is_difference());
     let usage = line.usage.as_ref().filter(|usage| !is_difference || !usage.quantity.is_zero());
-    let mut head = usage.map(|usage| with_unit(usage.quantity, unit));
+    let mut head = usage.map(|usage| unit.counted(usage.quantity));
     let mut rows = Vec::new();
     match line.calculation.as_deref() {
         Some(calculation) => {
@@ -37,6 +39,23 @@ pub(super) fn explain(line: &DocumentLine) -> Option<String> {
     }
 }
 
+/// The unit of a line in a document's language.
+#[derive(Clone, Copy)]
+struct Unit<'l> {
+    name: Option<&'l str>,
+    language: Language,
+}
+
+impl Unit<'_> {
+    /// Returns a quantity with its unit.
+    fn counted(self, quantity: Decimal) -> String {
+        match self.name {
+            Some(name) => format!("{} {}", figure(quantity), units::unit_of(self.language, quantity, name)),
+            None => figure(quantity),
+        }
+    }
+}
+
 /// A row of an explanation.
 enum Row {
     /// What is priced.
@@ -45,7 +64,7 @@ enum Row {
     Part(String),
 }
 
-fn row(step: &CalculationStep, unit: Option<&OneLine>) -> Row {
+fn row(step: &CalculationStep, unit: Unit<'_>) -> Row {
     match step {
         CalculationStep::Usage { used, included, prepaid, billed } => {
             let mut text = match (used, prepaid) {
@@ -56,7 +75,7 @@ fn row(step: &CalculationStep, unit: Option<&OneLine>) -> Row {
             if let Some(included) = included {
                 text = format!("{text} − {}", figure(*included));
             }
-            Row::Head(format!("{text} = {}", with_unit(*billed, unit)))
+            Row::Head(format!("{text} = {}", unit.counted(*billed)))
         }
         CalculationStep::UnitPrice { quantity, unit_price, .. } => Row::Part(product(*quantity, *unit_price)),
         CalculationStep::Tier(tier) => {
@@ -104,12 +123,12 @@ fn tiers(usage: &LineUsage) -> impl Iterator<Item = String> + '_ {
         .map(|rated| with_flat(product(rated.quantity, rated.tier.unit_price.as_decimal()), rated.tier.flat_amount.as_decimal()))
 }
 
-fn unit_of(line: &DocumentLine) -> Option<&OneLine> {
+fn unit_name(line: &DocumentLine) -> Option<&str> {
     let of_charge = || line.charge.as_ref().and_then(|charge| charge.unit.as_ref());
-    line.usage.as_ref().and_then(|usage| usage.unit.as_ref()).or_else(of_charge)
+    line.usage.as_ref().and_then(|usage| usage.unit.as_ref()).or_else(of_charge).map(OneLine::as_str)
 }
 
-fn quantity_of(share: &QuantityShare, unit_price: Option<Decimal>, unit: Option<&OneLine>) -> String {
+fn quantity_of(share: &QuantityShare, unit_price: Option<Decimal>, unit: Unit<'_>) -> String {
     let priced = share
         .tiers
         .iter()
@@ -121,8 +140,8 @@ fn quantity_of(share: &QuantityShare, unit_price: Option<Decimal>, unit: Option<
     format!("{}/{}: ({price}) × {}/{}", share.from, share.to, share.days, share.of_days)
 }
 
-fn packages_of(packages: &PackageCalculation, unit: Option<&OneLine>) -> String {
-    let size = with_unit(packages.size.as_decimal(), unit);
+fn packages_of(packages: &PackageCalculation, unit: Unit<'_>) -> String {
+    let size = unit.counted(packages.size.as_decimal());
     format!("{} ({size})", product(packages.count, packages.price.as_decimal()))
 }
 
@@ -130,13 +149,6 @@ fn packages_of(packages: &PackageCalculation, unit: Option<&OneLine>) -> String 
 fn figure(number: impl Into<WideDecimal>) -> String {
     let number = number.into().to_string();
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number }
-}
-
-fn with_unit(quantity: Decimal, unit: Option<&OneLine>) -> String {
-    match unit {
-        Some(unit) => format!("{} {unit}", figure(quantity)),
-        None => figure(quantity),
-    }
 }
 
 /// Returns a quantity and a price, which keeps the digits it was given.
@@ -156,5 +168,17 @@ fn prorated(text: String, proration: Option<Proration>) -> String {
     match proration {
         Some(proration) => format!("{text} {}", days(proration)),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_is_in_the_plural_in_english_alone() {
+        let counted = |language, quantity: i64| Unit { name: Some("call"), language }.counted(quantity.into());
+        assert_eq!([1, 1500].map(|quantity| counted(Language::En, quantity)), ["1 call", "1500 calls"]);
+        assert_eq!(counted(Language::Fr, 1500), "1500 call");
     }
 }

@@ -12,7 +12,7 @@ use crate::document::calculation::LineCalculation;
 use crate::document::lines::DocumentLine;
 use crate::document::totals::{BilledProduct, DocumentContent};
 use crate::money::{Money, Percentage};
-use crate::party::legal::EInvoiceProfile;
+use crate::party::legal::{EInvoiceProfile, Language};
 
 /// The reason code of a discount in UNTDID 5189.
 const DISCOUNT: &str = "95";
@@ -24,12 +24,12 @@ const SLACK: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
 const PERCENT: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 /// Returns the lines in the order of the document.
-pub(super) fn lines(content: &DocumentContent) -> Vec<InvoiceLine> {
+pub(super) fn lines(content: &DocumentContent, language: Language) -> Vec<InvoiceLine> {
     let all = content.products.iter().flat_map(|product| product.lines.iter().map(move |line| (product, line)));
-    all.zip(1..).map(|((product, line), number)| invoice_line(number, product, line)).collect()
+    all.zip(1..).map(|((product, line), number)| invoice_line(number, product, line, language)).collect()
 }
 
-fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine) -> InvoiceLine {
+fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine, language: Language) -> InvoiceLine {
     let id = line.line_item_id.as_ref().map(|id| id.as_str().to_owned());
     let shown = quantity_and_price(line);
     let is_shown = shown.is_some();
@@ -47,7 +47,7 @@ fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine) -> 
         category: category_of(&product.rates.tax),
         rate: product.rates.tax.rate,
         name: filled(line.name.as_str()).or_else(|| id.clone()).unwrap_or_else(|| "-".to_owned()),
-        description: if is_shown { None } else { explain(line) },
+        description: if is_shown { None } else { explain(line, language) },
         item_id: id,
     }
 }

@@ -162,7 +162,7 @@ pub fn terms(head: &DocumentHead, issued: &IssuedDocument) -> Result<BusinessTer
     }
     sums::require_expressible(head.currency, paper.tax_in_currency.as_ref().map(|tax| tax.rate.to))?;
     let taxes = sums::tax_breakdown(profile, content)?;
-    let lines = items::lines(content);
+    let lines = items::lines(content, paper.language);
     if lines.is_empty() {
         return Err(EInvoiceError::unavailable("the document has no lines, and an e-invoice requires one (BR-16)"));
     }

@@ -1,5 +1,11 @@
 //! Names of units beside quantities.
 
+use std::borrow::Cow;
+
+use rust_decimal::Decimal;
+
+use crate::party::legal::Language;
+
 /// Units whose plural is known. The unit of a usage product is free text in any language, so other words stay unchanged.
 const PLURALS: &[(&str, &str)] = &[
     ("account", "accounts"),
@@ -45,14 +51,15 @@ const PLURALS: &[(&str, &str)] = &[
     ("year", "years"),
 ];
 
-/// Returns a unit as it stands beside a quantity: in the plural, unless the quantity is 1. The last word is the noun.
-pub fn unit_of(quantity: &str, unit: &str) -> String {
-    let (whole, fraction) = quantity.split_once('.').unwrap_or((quantity, ""));
-    let is_one = whole == "1" && fraction.bytes().all(|digit| digit == b'0');
+/// Returns a unit as it stands beside a quantity: in English in the plural, unless the quantity is 1. The last word is the noun.
+/// Other languages have plurals of their own, also of a word that English has, so units stay unchanged there.
+pub fn unit_of(language: Language, quantity: Decimal, unit: &str) -> Cow<'_, str> {
     let (before, noun) = unit.rsplit_once(' ').map_or(("", unit), |(before, noun)| (before, noun));
     match PLURALS.iter().find(|(singular, _)| *singular == noun) {
-        Some((_, plural)) if !is_one => [before, *plural].join(if before.is_empty() { "" } else { " " }),
-        _ => unit.to_owned(),
+        Some((_, plural)) if language == Language::En && quantity != Decimal::ONE => {
+            Cow::Owned([before, *plural].join(if before.is_empty() { "" } else { " " }))
+        }
+        _ => Cow::Borrowed(unit),
     }
 }
 
@@ -73,7 +80,9 @@ mod tests {
             ("7", "Anruf", "Anruf"),
             ("7", "", ""),
         ] {
-            assert_eq!(unit_of(quantity, unit), shown, "{quantity} {unit}");
+            let quantity = Decimal::from_str_exact(quantity).expect("a quantity");
+            assert_eq!(unit_of(Language::En, quantity, unit), shown, "{quantity} {unit}");
+            assert_eq!(unit_of(Language::It, quantity, unit), unit, "{quantity} {unit}");
         }
     }
 }
