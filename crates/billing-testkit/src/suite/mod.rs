@@ -35,6 +35,7 @@ pub mod revisions;
 pub mod round_trip;
 pub mod runs;
 pub mod sandbox;
+pub mod search;
 pub mod transactions;
 pub mod usage;
 pub mod webhooks;
@@ -274,9 +275,6 @@ macro_rules! store_contract {
                 a_list_by_the_last_change_continues_after_a_position
                 metadata_finds_what_has_each_key_with_its_value
                 customers_are_found_by_name_email_and_tax_number
-                everything_is_found_by_what_it_is_told_by
-                names_are_found_by_how_they_begin_after_what_is_exact
-                words_are_found_inside_names_addresses_and_numbers
                 objects_of_each_kind_have_names
                 another_organization_lists_nothing
             }
@@ -369,6 +367,11 @@ macro_rules! store_contract {
             sandbox {
                 a_live_database_has_no_clock_and_a_sandbox_has_the_last_one
                 the_next_due_instant_is_the_first_one_of_contracts_and_notices
+            }
+            search {
+                everything_is_found_by_what_it_is_told_by
+                names_are_found_by_how_they_begin_after_what_is_exact
+                words_are_found_inside_names_addresses_and_numbers
             }
             transactions {
                 a_store_is_ready
