@@ -1137,7 +1137,7 @@ macro_rules! each_operation {
                 GET "/api/search" Permission(Search) as Search search,
                     asks SearchParams,
                     runs Read |cx, it| search::search(cx, &it.query.q) => Vec<SearchHit>,
-                    answers Each<SearchResultJson>: "At most 20 results: exact matches first, then objects with words that start with those of the text";
+                    answers Each<SearchResultJson>: "At most 20 results: exact matches first, then documents whose number ends with the text and objects with words that start with its words";
 
                 /// Lists changes in the organization with author, previous and new values, newest first.
                 ///

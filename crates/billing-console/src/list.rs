@@ -445,7 +445,7 @@ pub fn found(sought: &str, found: JsonView<'_, Vec<SearchResultJson>>) -> Markup
     html! {
         h1 { "Search: " (sought) }
         @if found.is_empty() {
-            p { "No results for “" (sought) "”. Search by full number or the beginning of a word." }
+            p { "No results for “" (sought) "”. Search by a number, its end, or the beginning of a word." }
         } @else {
             div.scrolls {
                 table {

@@ -1,5 +1,6 @@
 //! The words by which a search finds objects. A search finds an object that has, for each word of the search text, a word that
-//! starts with it. So `robot` finds "Harbor Robotics", and `harbor rob` does, too.
+//! starts with it. So `robot` finds "Harbor Robotics", and `harbor rob` does, too. Words have no accents, so that people without the
+//! letter on their keyboard find it: `sonner` finds "Sønner".
 
 use std::collections::BTreeSet;
 
@@ -9,6 +10,34 @@ pub const MAX_WORD_CHARS: usize = 40;
 pub const MAX_WORDS: usize = 32;
 /// The maximum number of words of a search text. Shorter words beyond it are ignored.
 pub const MAX_SOUGHT_WORDS: usize = 4;
+
+/// Latin letters without accents, and the letters that are written for them.
+const ACCENTED: [(&str, &str); 24] = [
+    ("a", "àáâãäåāăąǎạảấầẩẫậắằẳẵặ"),
+    ("ae", "æǽ"),
+    ("c", "çćĉċč"),
+    ("d", "ďđð"),
+    ("e", "èéêëēĕėęěẹẻẽếềểễệə"),
+    ("g", "ĝğġģǧ"),
+    ("h", "ĥħ"),
+    ("i", "ìíîïĩīĭįıǐỉị"),
+    ("ij", "ĳ"),
+    ("j", "ĵ"),
+    ("k", "ķĸ"),
+    ("l", "ĺļľŀł"),
+    ("n", "ñńņňŋ"),
+    ("o", "òóôõöøōŏőǒǿọỏốồổỗộơớờởỡợ"),
+    ("oe", "œ"),
+    ("r", "ŕŗř"),
+    ("s", "śŝşšșſ"),
+    ("ss", "ß"),
+    ("t", "ţťŧț"),
+    ("th", "þ"),
+    ("u", "ùúûüũūŭůűųǔụủưứừửữự"),
+    ("w", "ŵẁẃẅ"),
+    ("y", "ýÿŷỳỵỷỹ"),
+    ("z", "źżž"),
+];
 
 /// Returns the distinct words of an object's texts, such as its name and e-mail address.
 pub fn words<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeSet<String> {
@@ -32,7 +61,27 @@ pub fn joined_word(text: &str) -> Option<String> {
 }
 
 fn split(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(|word| shortened(&word.to_lowercase()))
+    let is_part = |c: char| c.is_alphanumeric() || is_mark(c);
+    let words = text.split(move |c: char| !is_part(c)).map(|word| shortened(&plain(word)));
+    words.filter(|word| !word.is_empty())
+}
+
+/// Returns a word in lower case without accents.
+fn plain(word: &str) -> String {
+    let mut plain = String::with_capacity(word.len());
+    for c in word.chars().flat_map(char::to_lowercase).filter(|c| !is_mark(*c)) {
+        let of_group = |(_, letters): &&(&str, &str)| !c.is_ascii() && letters.contains(c);
+        match ACCENTED.iter().find(of_group) {
+            Some((letters, _)) => plain.push_str(letters),
+            None => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Returns whether a character is a mark that combines with the letter before it.
+const fn is_mark(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}')
 }
 
 fn shortened(word: &str) -> String {
@@ -48,8 +97,29 @@ mod tests {
         let found = words(["Harbor-Robotics GmbH & Co. KG", "Billing@Harbor.example"]);
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["billing", "co", "example", "gmbh", "harbor", "kg", "robotics"]);
-        assert_eq!(words(["KÖLN ÅR"]).into_iter().collect::<Vec<_>>(), ["köln", "år"]);
+        assert_eq!(words(["КИЇВ 東京"]).into_iter().collect::<Vec<_>>(), ["київ", "東京"]);
         assert_eq!(words(["–", ""]), BTreeSet::new());
+    }
+
+    #[test]
+    fn words_have_no_accents_however_these_are_written() {
+        for (text, expected) in [
+            ("Sønner", "sonner"),
+            ("SØNNER", "sonner"),
+            ("Müller", "muller"),
+            ("Mu\u{308}ller", "muller"),
+            ("KÖLN", "koln"),
+            ("Straße", "strasse"),
+            ("Łódź", "lodz"),
+            ("Œuvre", "oeuvre"),
+            ("İstanbul", "istanbul"),
+            ("Nguyễn", "nguyen"),
+            ("Þór", "thor"),
+        ] {
+            assert_eq!(sought_words(text), [expected], "{text}");
+            assert_eq!(words([text]), BTreeSet::from([expected.to_owned()]), "{text}");
+        }
+        assert_eq!(sought_words("\u{308} "), Vec::<String>::new());
     }
 
     #[test]

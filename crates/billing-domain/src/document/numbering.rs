@@ -22,14 +22,40 @@ impl DocumentNumber {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.rsplitn(3, '-');
         let (sequence, kind, prefix) = (parts.next()?, parts.next()?, parts.next()?);
-        let kinds = [DocumentKind::Invoice, DocumentKind::Credit, DocumentKind::Debit];
-        let kind = kinds.into_iter().find(|known| known.abbreviation() == kind)?;
+        let kind = DocumentKind::ALL.into_iter().find(|known| known.abbreviation() == kind)?;
         let number = Self { prefix: NumberPrefix::parse(prefix).ok()?, kind, sequence: sequence.parse().ok()? };
         (number.sequence > 0 && number.to_string() == text).then_some(number)
     }
 }
 
+/// The end of a document number: the sequence, and the kind if it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberEnd {
+    /// The document's kind.
+    pub kind: Option<DocumentKind>,
+    /// The position in the series.
+    pub sequence: u64,
+}
+
+impl NumberEnd {
+    /// Parses a sequence such as `166` or the end of a number such as `INV-166`, in either case. Returns `None` for any other text.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (kind, digits) = text.rsplit_once(['-', ' ']).map_or((None, text), |(kind, digits)| (Some(kind), digits));
+        if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            return None;
+        }
+        let kind = match kind {
+            None => None,
+            Some(kind) => Some(DocumentKind::ALL.into_iter().find(|known| known.abbreviation().eq_ignore_ascii_case(kind))?),
+        };
+        Some(Self { kind, sequence: digits.parse().ok()? })
+    }
+}
+
 impl DocumentKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Invoice, Self::Credit, Self::Debit];
+
     /// Returns the middle part of a number.
     pub const fn abbreviation(self) -> &'static str {
         match self {
@@ -98,6 +124,21 @@ mod tests {
         assert_eq!(shown(&[]), None);
         assert_eq!(shown(&[1]).as_deref(), Some("UB-DBT-1"));
         assert_eq!(shown(&[1, 1, 2, 3, 2]).as_deref(), Some("UB-DBT-1, UB-DBT-3, UB-DBT-2"));
+    }
+
+    #[test]
+    fn the_end_of_a_number_is_a_sequence_with_or_without_its_kind() {
+        for (text, kind, sequence) in [
+            ("166", None, 166),
+            ("INV-166", Some(DocumentKind::Invoice), 166),
+            ("crd 7", Some(DocumentKind::Credit), 7),
+            ("Dbt-1", Some(DocumentKind::Debit), 1),
+        ] {
+            assert_eq!(NumberEnd::parse(text), Some(NumberEnd { kind, sequence }), "{text}");
+        }
+        for text in ["", "INV", "INV-", "BILL-7", "UB-INV-7", "+7", "1.5", "99999999999999999999"] {
+            assert_eq!(NumberEnd::parse(text), None, "{text}");
+        }
     }
 
     #[test]

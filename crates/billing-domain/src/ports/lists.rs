@@ -11,7 +11,7 @@ use crate::audit::AuditedKind;
 use crate::calendar::{Timestamp, plus_months};
 use crate::contract::{Contract, ContractState};
 use crate::document::Document;
-use crate::document::numbering::DocumentNumber;
+use crate::document::numbering::{DocumentNumber, NumberEnd};
 use crate::metadata::{Metadata, MetadataSubject};
 use crate::money::{Currency, Money, MoneySum};
 use crate::page::{Order, Page, PageRequest, UpdateFilter};
@@ -344,6 +344,8 @@ pub struct SearchTerms {
     pub text: OneLine,
     /// The text as a document number.
     pub document_number: Option<DocumentNumber>,
+    /// The text as the end of a document number.
+    pub number_end: Option<NumberEnd>,
     /// The text as a contract number.
     pub contract_number: Option<u64>,
     /// The text as an assigned reference.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use billing_domain::audit::AuditedKind;
+use billing_domain::document::DocumentKind;
 use billing_domain::ports::{ObjectKey, ObjectName, SearchHit, SearchHitKind, SearchTerms, StoreResult};
 use billing_domain::refs::{DocumentRef, OrganizationId};
 use diesel::prelude::*;
@@ -144,22 +145,33 @@ impl Transaction<'_> {
         limit: u32,
         finds: &mut Finds,
     ) -> StoreResult<()> {
-        let mut conditions: Vec<Statement<()>> = Vec::new();
+        let mut conditions: Vec<(bool, Statement<()>)> = Vec::new();
         if let Some(id) = sought.id {
             let mut s = Statement::new(" AND t.document_id = ");
             s.id(id);
-            conditions.push(s);
+            conditions.push((true, s));
         }
         if let Some(number) = &sought.document_number {
             let mut s = Statement::new(" AND t.number_prefix = ");
             s.text(number.prefix.as_str()).sql(" AND t.kind = ").text(number.kind.to_text()).sql(" AND t.sequence = ");
             s.number(i64::try_from(number.sequence).unwrap_or(i64::MAX));
-            conditions.push(s);
+            conditions.push((true, s));
+        }
+        if let Some(end) = sought.number_end {
+            // Only entities have prefixes, so the index of whole numbers finds the documents.
+            let mut s = Statement::new(" AND t.number_prefix IN (SELECT number_prefix FROM entities WHERE organization_id = ");
+            s.id(organization.as_uuid()).sql(") AND t.kind IN (");
+            let kinds = end.kind.map_or(DocumentKind::ALL.to_vec(), |kind| vec![kind]);
+            for (place, kind) in kinds.into_iter().enumerate() {
+                s.sql(if place == 0 { "" } else { ", " }).text(kind.to_text());
+            }
+            s.sql(") AND t.sequence = ").number(i64::try_from(end.sequence).unwrap_or(i64::MAX));
+            conditions.push((false, s));
         }
         let mut s = Statement::new(" AND t.po_number = ");
         s.text(sought.text.as_str());
-        conditions.push(s);
-        for condition in conditions {
+        conditions.push((true, s));
+        for (is_exact, condition) in conditions {
             let mut s: Statement<DocumentColumns> = Statement::new("SELECT t.document_id, t.number_prefix, t.kind, t.sequence, ");
             s.sql(CUSTOMER).sql(" FROM documents t WHERE t.organization_id = ").id(organization.as_uuid());
             s.append(condition).sql(" ORDER BY t.document_id LIMIT ").number(i64::from(limit));
@@ -167,10 +179,10 @@ impl Transaction<'_> {
             for (id, prefix, kind, sequence, customer_ref, customer_name) in rows {
                 let id = Row::new("documents", "").cell("document_id", id)?;
                 let row = Row::new("documents", id);
-                let kind: billing_domain::document::DocumentKind = row.leaf("kind", &kind)?;
+                let kind: DocumentKind = row.leaf("kind", &kind)?;
                 let number = format!("{prefix}-{}-{sequence}", kind.abbreviation());
                 let hit = of_customer(SearchHitKind::Document, &row, id, (customer_ref, customer_name))?;
-                finds.add(true, SearchHit { number: Some(number), ..hit });
+                finds.add(is_exact, SearchHit { number: Some(number), ..hit });
             }
         }
         Ok(())
@@ -423,5 +435,32 @@ impl Transaction<'_> {
             finds.add(is_exact, SearchHit { number: Some(api_key), name, ..plain(SearchHitKind::ApiKey, id) });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::document::numbering::NumberEnd;
+    use billing_domain::ports::SearchTerms;
+    use billing_domain::refs::OrganizationId;
+    use billing_domain::text::OneLine;
+    use uuid::Uuid;
+
+    use crate::query_plans::plans_of;
+
+    #[test]
+    fn the_end_of_a_number_is_found_by_the_index_of_whole_numbers() {
+        let organization = OrganizationId::from_uuid(Uuid::from_u128(1));
+        let number_end = NumberEnd::parse("166");
+        let text = OneLine::parse("166").expect("a line");
+        let (document_number, contract_number, id) = (None, None, None);
+        let sought = SearchTerms { text, document_number, number_end, contract_number, id, with_api_keys: false };
+        let plans = plans_of(|tx| {
+            assert_eq!(tx.found(organization, &sought, 20).expect("a search"), []);
+        });
+        let steps: Vec<&String> = plans.iter().flat_map(|plan| &plan.steps).collect();
+        let by_number = "documents_numbers (organization_id=? AND number_prefix=? AND kind=? AND sequence=?)";
+        assert!(steps.iter().any(|step| step.contains(by_number)), "{steps:?}");
+        assert!(steps.iter().all(|step| !step.starts_with("SCAN t")), "{steps:?}");
     }
 }

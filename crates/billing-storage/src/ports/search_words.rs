@@ -23,13 +23,18 @@ use crate::tx::{Transaction, with_conn};
 /// The maximum number of words that one statement examines, so that the cost of a search has a limit at any number of customers.
 const MAX_EXAMINED: i64 = 1000;
 
-/// Returns the words of a customer: those of its names and e-mail address, and its numbers, each as one word.
+/// Returns the words of a customer: those of its names and e-mail address, and its numbers, each as one word. A VAT number is found
+/// without the letters of its country, too.
 pub(super) fn words_of_customer(customer: &Customer) -> BTreeSet<String> {
     let profile = &customer.profile;
     let texts = [Some(&profile.name), profile.legal_name.as_ref(), profile.email.as_ref()];
     let mut words = search_words::words(texts.into_iter().flatten().map(OneLine::as_str));
     let numbers = [profile.tax_id.as_ref().map(OneLine::as_str), profile.legal.vat_id.as_ref().map(VatId::as_str)];
     words.extend(numbers.into_iter().flatten().filter_map(search_words::joined_word));
+    if let Some(vat_id) = profile.legal.vat_id.as_ref().map(VatId::as_str) {
+        let national = [vat_id.get(2..).unwrap_or_default(), vat_id.trim_start_matches(|c: char| c.is_ascii_uppercase())];
+        words.extend(national.into_iter().filter_map(search_words::joined_word));
+    }
     words
 }
 

@@ -3,6 +3,7 @@
 use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
 use billing_domain::document::IssuedDocument;
+use billing_domain::document::numbering::NumberEnd;
 use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
 use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::metadata::Metadata;
@@ -17,7 +18,14 @@ use crate::FreshIds;
 use crate::fixtures::{self, cents, date};
 
 fn sought(text: &str) -> SearchTerms {
-    SearchTerms { text: fixtures::line(text), document_number: None, contract_number: None, id: None, with_api_keys: true }
+    SearchTerms {
+        text: fixtures::line(text),
+        document_number: None,
+        number_end: None,
+        contract_number: None,
+        id: None,
+        with_api_keys: true,
+    }
 }
 
 fn found(store: &dyn Store, w: &World, sought: &SearchTerms) -> Vec<(SearchHitKind, String)> {
@@ -72,6 +80,16 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let document = (SearchHitKind::Document, number.clone());
     let by_number = SearchTerms { document_number: Some(head.number.clone()), ..sought(&number) };
     assert_eq!(found(store, &w, &by_number), std::slice::from_ref(&document));
+    let sequence = head.number.sequence;
+    for (end, is_found) in [
+        (sequence.to_string(), true),
+        (format!("inv-{sequence}"), true),
+        (format!("CRD-{sequence}"), false),
+        (format!("INV-{}", sequence + 1000), false),
+    ] {
+        let by_end = SearchTerms { number_end: NumberEnd::parse(&end), ..sought(&end) };
+        assert_eq!(found(store, &w, &by_end).contains(&document), is_found, "{end}");
+    }
     let by_id = |id: uuid::Uuid| SearchTerms { id: Some(id), ..sought(&id.to_string()) };
     assert_eq!(found(store, &w, &by_id(head.document_ref.as_uuid())), std::slice::from_ref(&document));
     let contract = |number: &str| (SearchHitKind::Contract, number.to_owned());
@@ -172,6 +190,7 @@ pub fn words_are_found_inside_names_addresses_and_numbers(store: &dyn Store) {
         "12/345/678",
         "12345678",
         "DE123456789",
+        "123456789",
         "de 123 456 789",
     ] {
         assert_eq!(names(&w, text), both[..1], "{text}");
