@@ -60,16 +60,10 @@ pub fn joined_word(text: &str) -> Option<String> {
     (!joined.is_empty()).then(|| shortened(&joined))
 }
 
-fn split(text: &str) -> impl Iterator<Item = String> + '_ {
-    let is_part = |c: char| c.is_alphanumeric() || is_mark(c);
-    let words = text.split(move |c: char| !is_part(c)).map(|word| shortened(&plain(word)));
-    words.filter(|word| !word.is_empty())
-}
-
-/// Returns a word in lower case without accents.
-fn plain(word: &str) -> String {
-    let mut plain = String::with_capacity(word.len());
-    for c in word.chars().flat_map(char::to_lowercase).filter(|c| !is_mark(*c)) {
+/// Returns a text in lower case, with Latin letters without accents.
+pub fn without_accents(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars().flat_map(char::to_lowercase).filter(|c| !is_mark(*c)) {
         let of_group = |(_, letters): &&(&str, &str)| !c.is_ascii() && letters.contains(c);
         match ACCENTED.iter().find(of_group) {
             Some((letters, _)) => plain.push_str(letters),
@@ -77,6 +71,12 @@ fn plain(word: &str) -> String {
         }
     }
     plain
+}
+
+fn split(text: &str) -> impl Iterator<Item = String> + '_ {
+    let is_part = |c: char| c.is_alphanumeric() || is_mark(c);
+    let words = text.split(move |c: char| !is_part(c)).map(|word| shortened(&without_accents(word)));
+    words.filter(|word| !word.is_empty())
 }
 
 /// Returns whether a character is a mark that combines with the letter before it.

@@ -40,9 +40,6 @@ use billing_api::problem::Problem;
 
 /// Query parameter of the form with all fields.
 const ADVANCED: &str = "advanced";
-/// Hint of the reference of a new object.
-pub(super) const NEW_REFERENCE: &str =
-    "For the API. It cannot be changed. Default: made from the name, such as api-calls for API calls.";
 
 /// A form of the console.
 struct FormAction {
@@ -633,7 +630,7 @@ impl<'a> FormPage<'a> {
                 && field.name == self.action.redirect.1
             {
                 (field.kind, field.required) = (InputKind::NewReference, false);
-                field.meaning = NEW_REFERENCE.to_owned();
+                field.meaning = references::NEW_REFERENCE.to_owned();
             }
         }
         let is_small = items.len() <= MAX_VISIBLE && items.iter().all(|item| matches!(item, Item::Field(_)));

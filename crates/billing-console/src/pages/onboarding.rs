@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use super::api_client::or_nothing;
 use super::form_data::{field as field_of, key, query};
 use super::form_fields::{self, InitialValues, ListEdits};
-use super::forms;
 use super::lists::{few, listed};
 use super::openapi_index::shapes;
 use super::page_builder::PageBuilder;
@@ -98,7 +97,7 @@ const STEPS: [SetupResource; 5] = [
         reference: "usage_product_ref",
         fields: &[
             ("name", "Name", "Such as API calls.", true),
-            ("usage_product_ref", "Reference", forms::NEW_REFERENCE, false),
+            ("usage_product_ref", "Reference", references::NEW_REFERENCE, false),
             ("unit", "Unit", "Name of one unit, such as call.", false),
         ],
         fixed: &[],
@@ -135,7 +134,7 @@ const STEPS: [SetupResource; 5] = [
         fields: &[
             ("name", "Name", "Name in the console.", true),
             ("legal_name", "Legal name", "Name on invoices, as registered.", true),
-            ("customer_ref", "Reference", forms::NEW_REFERENCE, false),
+            ("customer_ref", "Reference", references::NEW_REFERENCE, false),
             ("billing_address/line1", "Street and number", "", true),
             ("billing_address/zip_code", "Postal code", "", false),
             ("billing_address/city", "City", "", true),

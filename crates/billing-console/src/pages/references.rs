@@ -4,6 +4,7 @@ use crate::NAME_FIELDS;
 use billing_api::console::{FormData, PageAnswer};
 use billing_api::problem::Problem;
 use billing_domain::refs::MAX_REF_CHARS;
+use billing_domain::search_words::without_accents;
 use serde_json::json;
 
 use super::form_data::field;
@@ -15,45 +16,21 @@ const MAX_ATTEMPTS: usize = 20;
 /// Space for the number at the end of a reference.
 const NUMBER_CHARS: usize = 3;
 
-/// Latin letters with marks, and the letters of references for them.
-const LETTERS: &[(&str, &str)] = &[
-    ("àáâãäåāăą", "a"),
-    ("çćĉċč", "c"),
-    ("ďđð", "d"),
-    ("èéêëēĕėęě", "e"),
-    ("ĝğġģ", "g"),
-    ("ĥħ", "h"),
-    ("ìíîïĩīĭįı", "i"),
-    ("ĵ", "j"),
-    ("ķ", "k"),
-    ("ĺļľŀł", "l"),
-    ("ñńņňŋ", "n"),
-    ("òóôõöøōŏő", "o"),
-    ("ŕŗř", "r"),
-    ("śŝşšș", "s"),
-    ("ţťŧț", "t"),
-    ("ùúûüũūŭůűų", "u"),
-    ("ŵ", "w"),
-    ("ýÿŷ", "y"),
-    ("źżž", "z"),
-    ("æ", "ae"),
-    ("œ", "oe"),
-    ("ß", "ss"),
-    ("þ", "th"),
-];
+/// Hint of the reference of a new object.
+pub(super) const NEW_REFERENCE: &str =
+    "For the API. It cannot be changed. Default: made from the name, such as api-calls for API calls.";
 
 /// Returns the reference that is made from a name, such as `api-calls` from `API calls`; `None` if the name has no Latin letter
 /// and no digit.
 pub(super) fn reference_of(name: &str) -> Option<String> {
     let mut reference = String::new();
-    for letter in name.to_lowercase().chars() {
-        match LETTERS.iter().find(|(letters, _)| letters.contains(letter)) {
-            Some((_, plain)) => reference.push_str(plain),
-            None if letter.is_ascii_alphanumeric() => reference.push(letter),
-            // An apostrophe does not separate words, and neither does a mark above a letter.
-            None if matches!(letter, '\'' | '’' | '\u{300}'..='\u{36f}') => {}
-            None if reference.ends_with('-') || reference.is_empty() => {}
-            None => reference.push('-'),
+    for letter in without_accents(name).chars() {
+        match letter {
+            _ if letter.is_ascii_alphanumeric() => reference.push(letter),
+            // An apostrophe does not separate words.
+            '\'' | '’' => {}
+            _ if reference.ends_with('-') || reference.is_empty() => {}
+            _ => reference.push('-'),
         }
     }
     reference.truncate(MAX_REF_CHARS - NUMBER_CHARS);
