@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 63] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 64] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -49,6 +49,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 63] = [
     ("edit_customer", Ok(("EDIT", "CUSTOMER"))),
     ("create_entity", Ok(("CREATE", "ENTITY"))),
     ("edit_entity", Ok(("EDIT", "ENTITY"))),
+    ("delete_entity", Ok(("DELETE", "ENTITY"))),
     ("create_pricing", Ok(("CREATE", "PRICING"))),
     ("edit_pricing", Ok(("EDIT", "PRICING"))),
     ("rate_new_pricing", Err("a question, which stores nothing")),

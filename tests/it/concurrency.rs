@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Barrier;
 use std::thread;
 
+use acceptance::client::Request;
 use acceptance::load::Load;
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, catalog, on_both_databases};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 on_both_databases!(
     first_events_of_many_contracts_at_once_are_numbered_without_gap,
     of_many_who_take_one_reference_at_once_one_gets_it,
+    an_entity_is_deleted_or_named_but_not_both,
     every_read_between_writes_is_of_one_moment,
     usage_that_races_its_invoices_issue_is_on_it_or_on_a_debit,
 );
@@ -99,6 +101,38 @@ fn of_many_who_take_one_reference_at_once_one_gets_it(database: &Database) {
     }
     assert_eq!(client.get("/api/customers/filter").ok().as_array().map(Vec::len), Some(1));
     assert_eq!(client.get("/api/entities/filter").ok().as_array().map(Vec::len), Some(2), "the first start's entity, and one");
+}
+
+fn an_entity_is_deleted_or_named_but_not_both(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make(&client);
+    for round in 0..5 {
+        let name = format!("spare-{round}");
+        let path = format!("/api/entities/{name}");
+        client.post("/api/entities/", &json!({"entity_ref": name, "name": name, "number_prefix": format!("SP{round}")})).ok();
+        let mut contract = catalog::contract("acme");
+        contract["products"][0]["entity_ref"] = json!(name);
+        let requests = [
+            Request::post("/api/customers/", json!({"customer_ref": name, "name": name, "entity_ref": name}).to_string()),
+            Request::post("/api/contracts/", contract.to_string()),
+            Request { method: "DELETE", ..Request::get(&path) },
+        ];
+        let barrier = Barrier::new(requests.len());
+        let statuses: Vec<u16> = thread::scope(|scope| {
+            let send = |request| {
+                let client = client.with_own_connections();
+                barrier.wait();
+                client.send(request).status
+            };
+            let threads = requests.each_ref().map(|request| scope.spawn(move || send(request)));
+            threads.into_iter().map(|thread| thread.join().expect("the thread doesn't panic")).collect()
+        });
+        let is_there = client.get(&path).status == 200;
+        assert_eq!(statuses[2], if is_there { 409 } else { 204 }, "{statuses:?}");
+        assert_eq!(statuses[..2].contains(&200), is_there, "{statuses:?}");
+        assert!(is_there || statuses[..2] == [422, 422], "{statuses:?}");
+    }
 }
 
 fn every_read_between_writes_is_of_one_moment(database: &Database) {

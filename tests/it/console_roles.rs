@@ -57,6 +57,7 @@ const MORE: [(&str, &[&str]); 4] = [
     (
         "operator",
         &[
+            "do/delete-entity",
             "do/delete-event",
             "edit/bank-accounts",
             "edit/entities",
@@ -155,6 +156,8 @@ fn make_world(owner: &Client, software: &Client) {
     let endpoint = Endpoint::create(software, &receiver, &json!({}));
     for (path, body) in [
         ("/api/bank_accounts/", json!({"billing_account_id": "main", "iban": "DE89370400440532013000"})),
+        // The default entity cannot be deleted.
+        ("/api/entities/", json!({"entity_ref": "spare", "name": "Spare", "number_prefix": "SP"})),
         (
             "/api/usage/formats/",
             json!({"format_name": "gateway", "mapping": {

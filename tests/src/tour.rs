@@ -209,6 +209,8 @@ impl Tour {
         self.client.post(&format!("/api/entities/edit/{first}"), &json!({"number_prefix": "MAIN"})).ok();
         self.post("create_entity", "/api/entities/", seller);
         self.post("edit_entity", "/api/entities/edit/seller", json!({"grace_hours": 3}));
+        self.client.post("/api/entities/", &json!({"entity_ref": "spare", "name": "Spare", "number_prefix": "SP"})).ok();
+        self.delete("delete_entity", "/api/entities/spare");
         self.get("get_entity", "/api/entities/seller");
         self.get("list_entities", "/api/entities/filter?pageNumber=1&pageSize=1");
         self.get("list_entity_names", "/api/entities/names");

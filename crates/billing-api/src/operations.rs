@@ -625,6 +625,13 @@ macro_rules! each_operation {
                     runs Read |cx, it| catalog::get_entity(cx, &it.path) => EntityView,
                     answers Json<EntityJson>: "The supplier entity";
 
+                /// Deletes a supplier entity to which nothing refers.
+                DELETE "/api/entities/{entity_ref}" Permission(DeleteEntity) as DeleteEntity delete_entity,
+                    at EntityRef,
+                    runs Write |cx, it| catalog::delete_entity(cx, &it.path) => (),
+                    gone: "The supplier entity is deleted",
+                    conflicts entity_in_use;
+
                 /// Creates a pricing.
                 POST "/api/pricings/" Permission(CreatePricing) as CreatePricing create_pricing,
                     takes PricingBody,

@@ -35,7 +35,7 @@ use_cases! {
     Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
     // Finance creates and changes customers together with their contracts, but nothing else of the catalog.
     Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance) => CreateCustomer, EditCustomer;
-    Permission::Scope(Scope::CatalogWrite) => CreateEntity, EditEntity, CreateUsageProduct, EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
+    Permission::Scope(Scope::CatalogWrite) => CreateEntity, EditEntity, DeleteEntity, CreateUsageProduct, EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
     // An endpoint receives what happens to all customers and documents.
     Permission::ScopeAndRead(Scope::CatalogWrite) => CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint,
         RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;

@@ -222,6 +222,35 @@ impl Entity {
     }
 }
 
+/// What prevents the deletion of an entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntityUse {
+    /// The entity is the default of the organization.
+    Default,
+    /// A customer names the entity.
+    Customer(CustomerRef),
+    /// A version of the contract with this number names the entity.
+    Contract(u64),
+}
+
+impl EntityUse {
+    /// Returns the refusal to delete the entity.
+    pub fn refusal(&self) -> Refusal {
+        let detail = match self {
+            Self::Default => {
+                "the entity is the default of the organization: set `default` on another entity, then delete this one".to_owned()
+            }
+            Self::Customer(customer_ref) => format!(
+                "the customer {customer_ref} names the entity: set its entity_ref to another entity or to null, then delete this one"
+            ),
+            Self::Contract(number) => format!(
+                "a version of the contract C-{number} names the entity, so the entity stays: name another entity in new contracts"
+            ),
+        };
+        Refusal::conflict("entity_in_use", detail)
+    }
+}
+
 /// The editable data of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityProfile {

@@ -24,7 +24,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 63] = [
+const DRAWN: [(&str, Where); 64] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -54,6 +54,7 @@ const DRAWN: [(&str, Where); 63] = [
     ("edit_customer", Both),
     ("create_entity", UseCases),
     ("edit_entity", Both),
+    ("delete_entity", Http),
     ("create_pricing", Both),
     ("edit_pricing", UseCases),
     ("rate_new_pricing", Nowhere(RATES)),

@@ -157,7 +157,8 @@ impl<'s> History<'s> {
             174..180 => self.edit_a_format(),
             180..187 => self.manage_keys(),
             187..192 => self.manage_people(),
-            192..196 => self.change_what_papers_say(),
+            192..195 => self.change_what_papers_say(),
+            195 => self.delete_an_entity(),
             196..198 => self.run_with_strict_papers(),
             _ => self.read_a_paper(),
         }

@@ -111,6 +111,26 @@ impl History<'_> {
         self.ask(deed, |_, _| true);
     }
 
+    /// Tries to delete the entity that bills, or creates and deletes another one.
+    pub(crate) fn delete_an_entity(&mut self) {
+        let client = self.stage.client.clone();
+        let entity = catalog::only(client.get("/api/entities/filter").ok());
+        let path = |entity_ref: &str| format!("/api/entities/{entity_ref}");
+        let own = path(entity["entity_ref"].as_str().expect("a reference"));
+        if self.random.percent(50) {
+            let deed = Deed::delete("delete_entity", WRITE, own).refused_by(&["entity_in_use"]);
+            if self.ask(deed, |_, _| true).taken().is_some() {
+                self.fail("the entity of all documents is gone");
+            }
+        } else {
+            // No other request may see a second entity, so the stage does both.
+            let spare = self.new_name("spare");
+            let prefix = format!("S{}", self.named);
+            client.post("/api/entities/", &json!({"entity_ref": spare, "name": spare, "number_prefix": prefix})).ok();
+            self.ask_as(&client, "", None, Deed::delete("delete_entity", WRITE, path(&spare)), |_, _| true);
+        }
+    }
+
     /// Runs billing while the entity is `STRICT`: no document here has all legal particulars, so the run issues none of them. Once the
     /// entity is `LENIENT` again, the next run issues them all.
     pub(crate) fn run_with_strict_papers(&mut self) {

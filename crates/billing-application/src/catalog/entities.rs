@@ -6,7 +6,7 @@ use billing_domain::calendar::{TimeZone, Timestamp};
 use billing_domain::page::{ListRequest, Page, PageRequest};
 use billing_domain::party::appearance::Logo;
 use billing_domain::party::legal::DocumentSettings;
-use billing_domain::party::{Entity, EntityProfile, PaymentDetails};
+use billing_domain::party::{Entity, EntityProfile, EntityUse, PaymentDetails};
 use billing_domain::patch::Changes;
 use billing_domain::ports::DocumentFilter;
 use billing_domain::refs::EntityRef;
@@ -130,6 +130,26 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
     let change = AuditChange::From(AuditSubject::Entity(&before), AuditSubject::Entity(&view));
     cx.audit(AuditAction::Edit, change)?;
     Ok(view)
+}
+
+/// Deletes an entity that nothing uses.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
+/// - [`Conflict`](crate::error::UseCaseError::Conflict) `entity_in_use` if the entity is the default, or if a customer or a
+///   contract names it. Only contracts that name an entity have documents with its numbers.
+pub fn delete_entity(cx: &mut Cx<'_>, reference: &EntityRef) -> UseCaseResult<()> {
+    let entity = only(ResourceKind::Entity, cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
+    cx.tx.hold_entity(cx.organization, &entity)?;
+    let is_default = default_entity(cx)?.as_ref() == Some(reference);
+    let used = if is_default { Some(EntityUse::Default) } else { cx.tx.entity_user(cx.organization, reference)? };
+    if let Some(used) = used {
+        return Err(used.refusal().into());
+    }
+    cx.tx.delete_entity(cx.organization, reference)?;
+    let view = EntityView::of(entity, false, cx.now)?;
+    cx.audit(AuditAction::Delete, AuditChange::Gone(AuditSubject::Entity(&view)))
 }
 
 /// Returns the logo with an image that an edit of an entity names.

@@ -16,7 +16,8 @@ pub use bank_accounts::{create_bank_account, edit_bank_account, get_bank_account
 pub use customers::{CustomerView, WantedCustomer, create_customer, edit_customer, get_customer, list_customers};
 pub use e_invoices::check_e_invoice;
 pub use entities::{
-    EntityView, WantedEntity, check_logo, create_entity, default_time_zone, edit_entity, get_entity, list_entities, received_logo,
+    EntityView, WantedEntity, check_logo, create_entity, default_time_zone, delete_entity, edit_entity, get_entity,
+    list_entities, received_logo,
 };
 pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
 pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_new_pricing, rate_pricing};
@@ -79,8 +80,10 @@ pub(crate) fn narrow_to_customer(
 
 fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Option<&EntityRef>) -> UseCaseResult<()> {
     let Some(entity_ref) = entity_ref else { return Ok(()) };
-    if tx.entities_by_refs(organization, std::slice::from_ref(entity_ref))?.is_empty() {
+    let refs = std::slice::from_ref(entity_ref);
+    if tx.entities_by_refs(organization, refs)?.is_empty() {
         return Err(unknown_reference(&["entity_ref"], ResourceKind::Entity).into());
     }
+    tx.lock_entities_shared(organization, refs)?;
     Ok(())
 }

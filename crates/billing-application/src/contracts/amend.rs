@@ -21,7 +21,7 @@ use billing_domain::warning::Warning;
 use super::create::{catalog_of, named_by};
 use super::{ContractView, view};
 use crate::audit::{AuditChange, AuditSubject};
-use crate::book_repository;
+use crate::book_repository::{self, distinct};
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::permissions::allow_payment_details_of_contract;
@@ -50,7 +50,7 @@ pub fn edit_contract(
         };
         // These entities may bill the contract after the edit.
         let named: Vec<EntityRef> = catalog.entities.iter().chain(&catalog.default_entity).cloned().collect();
-        for entity in cx.tx.entities_by_refs(cx.organization, &named)? {
+        for entity in cx.tx.lock_entities_shared(cx.organization, &distinct(named))? {
             if book.entity(&entity.entity_ref).is_err() {
                 book.entities.push(entity);
             }

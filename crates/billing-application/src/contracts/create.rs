@@ -19,7 +19,7 @@ use billing_domain::warning::{Warning, earliest_duplicate};
 
 use super::{ContractView, view};
 use crate::audit::{AuditChange, AuditSubject};
-use crate::book_repository::{distinct, entities_of};
+use crate::book_repository::distinct;
 use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UNKNOWN_REFERENCE, UseCaseResult, unknown_reference};
 use crate::notifications;
@@ -81,7 +81,8 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         products,
     };
     allow_payment_details_of_contract(cx.principal()?, None, &contract)?;
-    let entities = entities_of(cx.tx, organization, [&contract])?;
+    let refs = distinct(contract.entity_refs().cloned());
+    let entities = cx.tx.lock_entities_shared(organization, &refs)?;
     let mut book = ContractBook::new(contract, customer, entities);
     amend::create(&mut book, backdated, now)?;
     let due = book.take_entries().into_iter().find_map(|entry| match entry {

@@ -32,9 +32,9 @@ use super::suggestions::{has_field, suggestions};
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations::{
     Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
-    DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing, EditUsageProduct,
-    IssueDocument, RateNewPricing, RecordCharge, RecordPayment, Refund, ReversePayment, Unapply, UpdateEvent, VoidDocument,
-    WriteOff,
+    DeleteEntity, DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing,
+    EditUsageProduct, IssueDocument, RateNewPricing, RecordCharge, RecordPayment, Refund, ReversePayment, Unapply, UpdateEvent,
+    VoidDocument, WriteOff,
 };
 use billing_api::problem::Problem;
 
@@ -199,6 +199,10 @@ const FORM_ACTIONS: &[FormAction] = &[
     FormAction::edit("entities", &EditEntity::SPEC, "Edit entity", &["entity_ref"])
         .telling("Changes the company that issues documents. Issued documents stay as they are.")
         .confirming("Entity updated."),
+    FormAction::act("delete-entity", "entities", &DeleteEntity::SPEC, "Delete entity", "Delete entity")
+        .leading("entities", "")
+        .telling("Deletes the entity. This is possible while no customer and no contract names it.")
+        .confirming("Entity deleted."),
     FormAction::new(["new", "bank-accounts"], &CreateBankAccount::SPEC, "New bank account")
         .leading("bank-accounts", "billing_account_id")
         .telling("Creates a bank account that documents show for payments.")
@@ -452,12 +456,12 @@ impl<'a> FormPage<'a> {
         }
     }
 
-    /// Renders the form, or the preview if the operation has no fields.
+    /// Renders the form, or the preview of an operation without fields.
     ///
     /// # Errors
     /// Returns the problem of a failed API call.
     pub(super) async fn show(&self) -> Result<String, Problem> {
-        if self.shapes().is_empty() {
+        if self.shapes().is_empty() && self.action.has_dry_run() {
             let effects = self.rehearsed(&FormData::new()).await?;
             return Ok(self.preview(effects, &vec![("form_key".to_owned(), self.user.unique())]));
         }
@@ -667,8 +671,7 @@ impl<'a> FormPage<'a> {
 
     /// Returns the address of the form with all fields, if the shown form leaves out some.
     fn advanced(&self) -> Option<String> {
-        let has_more = self.short.as_ref().is_some_and(|short| short.has_advanced);
-        has_more.then(|| format!("{}?{ADVANCED}=yes", href(&self.place())))
+        self.short.as_ref().filter(|short| short.has_advanced).map(|_| format!("{}?{ADVANCED}=yes", href(&self.place())))
     }
 
     fn preview(&self, effects: JsonAnswer<EffectsJson>, submitted: &FormData) -> String {

@@ -2,6 +2,7 @@
 
 use crate::{DocumentAnswers, JsonAnswer, Notice, PricingAnswers, ThingAction, href, listings};
 use billing_api::console::{FormData, PageAnswer};
+use billing_api::dto::entities::EntityJson;
 use billing_api::dto::formats::FormatJson;
 use billing_application::UseCase;
 
@@ -104,9 +105,10 @@ pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Re
     let edit = may_edit.then(|| action("Edit", href(&["edit", part, reference])));
     let has_logo = part == listings::ENTITIES.part && may_edit;
     let logo = has_logo.then(|| action("Logo", href(&[part, reference, LOGO])));
-    let may_delete = part == listings::CHARGES.part && forms::may(user, "do", "delete-charge");
-    let delete =
-        may_delete.then(|| ThingAction { is_grave: true, ..action("Delete", href(&["do", "delete-charge", reference])) });
+    let deletions = [(listings::CHARGES.part, "delete-charge"), (listings::ENTITIES.part, "delete-entity")];
+    let is_default = answer.view().read_as::<EntityJson>().is_default().is_true();
+    let deletion = deletions.into_iter().find(|(of, what)| *of == part && !is_default && forms::may(user, "do", what));
+    let delete = deletion.map(|(_, what)| ThingAction { is_grave: true, ..action("Delete", href(&["do", what, reference])) });
     let actions: Vec<ThingAction> = edit.into_iter().chain(logo).chain(delete).collect();
     let body = crate::thing(&title, answer.view(), &actions);
     Ok(PageBuilder { title, part: listing.part, crumbs: crumbs(listing), body })

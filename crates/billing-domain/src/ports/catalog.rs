@@ -4,7 +4,7 @@ use super::{Insertion, StoreResult, Update};
 use crate::catalog::{Pricing, UsageProduct};
 use crate::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use crate::party::appearance::Logo;
-use crate::party::{Customer, Entity};
+use crate::party::{Customer, Entity, EntityUse};
 use crate::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId, PricingRef, UsageProductRef};
 use crate::summary::Aggregations;
 use crate::text::OneLine;
@@ -25,6 +25,19 @@ pub trait Entities {
     /// Updates the profile of an entity. Returns `Taken("number_prefix")` under the same rule as for a new entity. The
     /// entity may keep its current prefix.
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
+    /// Locks entities shared and returns them. A transaction calls this before a customer or a contract names the entities, so that
+    /// no other transaction deletes them.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) if one of them does not exist.
+    fn lock_entities_shared(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
+    /// Returns a customer that names an entity, or a contract that names it in any version.
+    fn entity_user(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<Option<EntityUse>>;
+    /// Deletes an entity that has no users. The caller has [locked](Self::hold_entity) the entity.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Corrupt`](super::StoreError::Corrupt) if documents have numbers of the entity.
+    fn delete_entity(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()>;
     /// Returns the existing entities among these references.
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
     /// Returns a page of the entities that match conditions on the last change. The order may be ascending or descending.

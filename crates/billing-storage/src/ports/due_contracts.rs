@@ -26,6 +26,33 @@ fn escaped(reference: &str) -> String {
     reference.replace('_', &format!("{ESCAPE}_"))
 }
 
+/// The contracts of an organization that name an entity in any version.
+macro_rules! naming {
+    ($organization:expr, $entity_ref:expr) => {
+        contracts::table.filter(contracts::organization_id.eq(Bound($organization.as_uuid()))).filter(exists(
+            contract_products::table
+                .filter(contract_products::contract_id.eq(contracts::contract_id))
+                .filter(contract_products::customer_id.eq(contracts::customer_id))
+                .filter(
+                    sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
+                        .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped($entity_ref.as_str())))
+                        .sql(&format!(" ESCAPE '{ESCAPE}'")),
+                ),
+        ))
+    };
+}
+
+impl Transaction<'_> {
+    /// Returns the number of a contract that names an entity in any version.
+    pub(super) fn contract_naming(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<Option<u64>> {
+        let number: Option<i64> = with_conn!(self, "contracts", |conn| naming!(organization, entity_ref)
+            .select(contracts::number)
+            .first(conn)
+            .optional())?;
+        number.map(counted).transpose()
+    }
+}
+
 impl DueContracts for Transaction<'_> {
     fn contracts_due(
         &mut self,
@@ -75,13 +102,6 @@ impl DueContracts for Transaction<'_> {
     }
 
     fn advance_due_instants(&mut self, organization: OrganizationId, entity_ref: &EntityRef, at: Timestamp) -> StoreResult<()> {
-        let naming = sql::<Bool>("CAST(contract_products.terms AS TEXT) LIKE ")
-            .bind::<Text, _>(format!("%\"entity_ref\":\"{}\"%", escaped(entity_ref.as_str())))
-            .sql(&format!(" ESCAPE '{ESCAPE}'"));
-        let of_contract = contract_products::table
-            .filter(contract_products::contract_id.eq(contracts::contract_id))
-            .filter(contract_products::customer_id.eq(contracts::customer_id))
-            .filter(naming);
         // Every contract is locked, also a contract that is already due: a billing run that is not committed yet may postpone
         // it. On a distributed database, writing the rows locks them.
         let lock = (!self.is_spread).then_some(Lock::Exclusive);
@@ -89,9 +109,7 @@ impl DueContracts for Transaction<'_> {
             self,
             "contracts",
             lock,
-            contracts::table
-                .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
-                .filter(exists(of_contract))
+            naming!(organization, entity_ref)
                 .order(contracts::contract_id)
                 .select((contracts::contract_id, contracts::customer_id))
         )?;

@@ -42,6 +42,19 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Deletes the series of an entity that has no users, so that they have no numbers.
+    pub(super) fn delete_series(&mut self, organization: OrganizationId, entity_ref: &str) -> StoreResult<()> {
+        let deleted = with_conn!(self, "number_series", |conn| diesel::delete(number_series::table)
+            .filter(number_series::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(number_series::entity_ref.eq(entity_ref))
+            .filter(number_series::last.eq(0))
+            .execute(conn))?;
+        if deleted == DOCUMENT_KINDS.len() {
+            return Ok(());
+        }
+        self.refuse(format!("number_series {entity_ref}: has numbers"))
+    }
+
     /// Changes the prefix of an entity's series. If a number has been assigned since the caller looked, the next attempt sees
     /// it.
     pub(super) fn change_prefix(&mut self, organization: OrganizationId, entity_ref: &str, prefix: &str) -> StoreResult<()> {

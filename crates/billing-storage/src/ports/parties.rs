@@ -1,9 +1,11 @@
 //! Supplier entities and customers.
 
+use std::collections::BTreeSet;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::page::{ListSortKey, Page, PageRequest, UpdateFilter};
 use billing_domain::party::appearance::Logo;
-use billing_domain::party::{Customer, Entity};
+use billing_domain::party::{Customer, Entity, EntityUse};
 use billing_domain::ports::{Customers, Entities, Insertion, Lock, StoreResult, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 use billing_domain::search_words::words;
@@ -124,6 +126,48 @@ impl Entities for Transaction<'_> {
                 Ok(Update::Done)
             }
         }
+    }
+
+    fn lock_entities_shared(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>> {
+        if refs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<EntityRow> = load_held!(
+            self,
+            "entities",
+            Some(Lock::Shared),
+            entities::table
+                .filter(entities::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(one_of_texts(entities::entity_ref, refs.iter().map(EntityRef::as_str)))
+                .order((entities::created_at, entities::entity_ref))
+                .select(EntityRow::as_select())
+        )?;
+        if rows.len() < refs.len() {
+            return Err(self.remember(StatementError::Contended));
+        }
+        rows.into_iter().map(EntityRow::read).collect()
+    }
+
+    fn entity_user(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<Option<EntityUse>> {
+        let customer: Option<String> = with_conn!(self, "customers", |conn| customers::table
+            .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(customers::entity_ref.eq(entity_ref.as_str()))
+            .select(customers::customer_ref)
+            .first(conn)
+            .optional())?;
+        match customer {
+            Some(customer) => Ok(Some(EntityUse::Customer(Row::new("customers", &customer).leaf("customer_ref", &customer)?))),
+            None => Ok(self.contract_naming(organization, entity_ref)?.map(EntityUse::Contract)),
+        }
+    }
+
+    fn delete_entity(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()> {
+        let own = entity_ref.as_str();
+        self.delete_series(organization, own)?;
+        self.put_words(organization, ("entities", own), &BTreeSet::new())?;
+        with_conn!(self, "entities", |conn| diesel::delete(entities::table.find((Bound(organization.as_uuid()), own)))
+            .execute(conn))?;
+        self.raise_catalog_stamp(organization)
     }
 
     fn entities_by_refs(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>> {

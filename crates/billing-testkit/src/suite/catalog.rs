@@ -4,11 +4,11 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::catalog::{Aggregation, FixedPrice, LineItem, LineItemPrice, Pricing, UsageProduct};
 use billing_domain::party::legal::EInvoiceProfile;
 use billing_domain::party::{
-    BankTransferDetails, CryptoDetails, Customer, Entity, NetTerms, OnlinePaymentDetails, PaymentDetails,
+    BankTransferDetails, CryptoDetails, Customer, Entity, EntityUse, NetTerms, OnlinePaymentDetails, PaymentDetails,
 };
-use billing_domain::ports::{Insertion, Store, Update};
+use billing_domain::ports::{Insertion, Store, StoreError, Update};
 
-use super::{all, contended, done, later, page, read, updated, world, write};
+use super::{all, contended, done, later, page, read, transact_answer, updated, world, write};
 use crate::fixtures::{self, price, quantity};
 use crate::{FreshIds, suite::World};
 
@@ -261,6 +261,34 @@ pub fn an_entity_is_held_as_it_was_read_or_not_at_all(store: &dyn Store) {
     write(store, |tx| tx.hold_entity(w.org, &full));
     contended(store, |tx| tx.hold_entity(w.org, &w.entity));
     contended(store, |tx| tx.hold_entity(w.org, &fixtures::entity("nobody")));
+}
+
+pub fn an_entity_is_deleted_with_its_series_and_words(store: &dyn Store) {
+    let w = world(store);
+    let spare = fixtures::entity("spare");
+    let refs = std::slice::from_ref(&spare.entity_ref);
+    write(store, |tx| done(tx.insert_entity(w.org, &spare)));
+    write(store, |tx| {
+        assert_eq!(tx.lock_entities_shared(w.org, refs)?, std::slice::from_ref(&spare));
+        tx.hold_entity(w.org, &spare)?;
+        assert_eq!(tx.entity_user(w.org, &spare.entity_ref)?, None);
+        tx.delete_entity(w.org, &spare.entity_ref)
+    });
+    assert_eq!(read(store, |tx| tx.entities_by_refs(w.org, refs)), []);
+    contended(store, |tx| tx.lock_entities_shared(w.org, refs).map(drop));
+    // Its reference and prefix are free again, and numbers begin anew.
+    write(store, |tx| done(tx.insert_entity(w.org, &spare)));
+    assert!(!read(store, |tx| tx.has_given_numbers(w.org, &spare.entity_ref)));
+    // What names an entity is found.
+    assert_eq!(read(store, |tx| tx.entity_user(w.org, &w.entity.entity_ref)), Some(EntityUse::Contract(1)));
+    let mut naming = fixtures::customer(&FreshIds, "naming");
+    naming.profile.entity_ref = Some(spare.entity_ref.clone());
+    write(store, |tx| done(tx.insert_customer(w.org, &naming)));
+    assert_eq!(read(store, |tx| tx.entity_user(w.org, &spare.entity_ref)), Some(EntityUse::Customer(naming.customer_ref)));
+    // An entity with numbers stays.
+    w.open(store, w.head(1));
+    let answer = transact_answer(store, |tx| tx.delete_entity(w.org, &w.entity.entity_ref));
+    assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");
 }
 
 pub fn updates_replace_the_profile_and_nothing_else(store: &dyn Store) {

@@ -13,9 +13,9 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::documents::two_products;
-use super::{all, later, lock_usage, month, put_usage, read, usage, world, write, write_contended};
-use crate::Singly as _;
+use super::{all, done, later, lock_usage, month, put_usage, read, usage, world, write, write_contended};
 use crate::fixtures::{self, cents, quantity};
+use crate::{FreshIds, Singly as _};
 
 const THREADS: u32 = 4;
 const ROUNDS: u32 = 10;
@@ -119,6 +119,43 @@ pub fn contracts_held_together_in_any_order_end_in_no_deadlock(store: &dyn Store
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=u64::from(ROUNDS)).collect::<Vec<_>>());
     write(store, |tx| tx.hold_contracts(&[]));
+}
+
+pub fn an_entity_is_not_deleted_while_a_customer_begins_to_name_it(store: &dyn Store) {
+    let w = world(store);
+    for n in 0..ROUNDS {
+        let spare = fixtures::entity(&format!("spare-{n}"));
+        let refs = std::slice::from_ref(&spare.entity_ref);
+        let mut naming = fixtures::customer(&FreshIds, &format!("naming-{n}"));
+        naming.profile.entity_ref = Some(spare.entity_ref.clone());
+        write(store, |tx| done(tx.insert_entity(w.org, &spare)));
+        let start = Barrier::new(2);
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                start.wait();
+                write_contended(store, |tx| {
+                    if tx.entities_by_refs(w.org, refs)?.is_empty() {
+                        return Ok(());
+                    }
+                    tx.lock_entities_shared(w.org, refs)?;
+                    done(tx.insert_customer(w.org, &naming))
+                });
+            });
+            threads.spawn(|| {
+                start.wait();
+                write_contended(store, |tx| {
+                    tx.hold_entity(w.org, &spare)?;
+                    if tx.entity_user(w.org, &spare.entity_ref)?.is_none() {
+                        tx.delete_entity(w.org, &spare.entity_ref)?;
+                    }
+                    Ok(())
+                });
+            });
+        });
+        let is_there = !read(store, |tx| tx.entities_by_refs(w.org, refs)).is_empty();
+        let is_named = !read(store, |tx| tx.customers_by_refs(w.org, std::slice::from_ref(&naming.customer_ref))).is_empty();
+        assert_eq!(is_there, is_named, "round {n}");
+    }
 }
 
 pub fn a_held_draft_is_issued_by_one_alone(store: &dyn Store) {

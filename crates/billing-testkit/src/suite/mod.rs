@@ -118,6 +118,7 @@ macro_rules! store_contract {
                 a_number_prefix_is_taken_once_also_by_an_update
                 a_number_prefix_belongs_to_the_entity_whose_documents_have_it
                 an_entity_is_held_as_it_was_read_or_not_at_all
+                an_entity_is_deleted_with_its_series_and_words
                 updates_replace_the_profile_and_nothing_else
                 an_update_of_what_is_not_there_says_so
                 lists_are_ordered_by_creation_then_by_reference
@@ -282,6 +283,7 @@ macro_rules! store_contract {
                 a_held_contract_makes_check_then_open_safe
                 a_contract_held_shared_can_be_read_but_not_changed_by_others
                 contracts_held_together_in_any_order_end_in_no_deadlock
+                an_entity_is_not_deleted_while_a_customer_begins_to_name_it
                 a_held_draft_is_issued_by_one_alone
                 held_totals_lose_no_update
                 totals_held_in_any_order_end_in_no_deadlock

@@ -2,9 +2,11 @@
 
 use billing_application::UseCase;
 use billing_application::catalog::{
-    EntityView, TaxBasisPatch, WantedEntity, create_entity, edit_entity, get_entity, list_entities,
+    EntityView, TaxBasisPatch, WantedCustomer, WantedEntity, create_entity, delete_entity, edit_customer, edit_entity,
+    get_entity, list_entities,
 };
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
+use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::page::PageRequest;
 use billing_domain::party::{EntityProfile, NumberPrefix};
 use billing_domain::patch::Changes;
@@ -82,6 +84,41 @@ fn a_prefix_changes_before_its_first_number_and_not_after() {
     assert_eq!(code(refused), "numbers_given");
     let kept = edit(&books, "main", None, |profile| profile.name = fixtures::line("Renamed")).expect("an unchanged prefix");
     assert_eq!(kept.entity.profile.number_prefix.as_str(), "FIRST");
+}
+
+#[test]
+fn an_entity_is_deleted_unless_it_is_the_default_or_named() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let delete = |name: &str| {
+        run(&books.bench.services, &books.bench.principal, UseCase::DeleteEntity, |cx| {
+            delete_entity(cx, &fixtures::entity_ref(name))
+        })
+    };
+    let refused = |name: &str, by: &str| match delete(name) {
+        Err(UseCaseError::Conflict { code: "entity_in_use", detail }) => assert!(detail.contains(by), "{detail}"),
+        other => panic!("{other:?}"),
+    };
+    for (name, prefix) in [("second", "SEC"), ("third", "THI")] {
+        create(&books, name, prefix, None).expect("an entity");
+    }
+    refused("main", "the default");
+    delete("third").expect("an entity without users");
+    assert!(matches!(delete("third"), Err(UseCaseError::Unknown(ResourceKind::Entity))));
+
+    let names = |entity_ref: Option<EntityRef>| {
+        let changes = Changes::of(move |wanted: &mut WantedCustomer| wanted.profile.entity_ref.clone_from(&entity_ref));
+        run(&books.bench.services, &books.bench.principal, UseCase::EditCustomer, |cx| {
+            edit_customer(cx, &fixtures::customer_ref("acme"), &changes)
+        })
+        .expect("a customer");
+    };
+    names(Some(fixtures::entity_ref("second")));
+    refused("second", "customer acme names");
+    names(None);
+    let api = books.pricing("api", vec![fixed("fee", "10.00")]);
+    let entity_ref = Some(fixtures::entity_ref("second"));
+    books.contract(vec![RequestedProduct { entity_ref, ..requested(&api, "2026-01-01", "2026-12-31") }]);
+    refused("second", "contract C-1 names");
 }
 
 #[test]

@@ -86,6 +86,7 @@ fn by_need() -> Vec<(Permission, Vec<UseCaseCall>)> {
                 asked(UseCase::CreateUsageProduct),
                 asked(UseCase::CreatePricing),
                 asked(UseCase::EditEntity),
+                asked(UseCase::DeleteEntity),
                 asked(UseCase::EditFormat),
             ],
         ),
