@@ -1,4 +1,5 @@
-//! The console in a real browser, with and without scripts, on both databases: `tests/browser/journeys.mjs`. `PICTURES` names a
+//! The console in a real browser, with and without scripts, on both databases: `tests/browser/journeys.mjs`, and
+//! `tasks.mjs` with the most clicks and fields of each task. `PICTURES` names a
 //! directory for a picture of every page, and `ONLY` a part of the names of the journeys to run.
 
 use std::path::Path;

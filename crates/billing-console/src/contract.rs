@@ -328,7 +328,7 @@ fn planned(current: JsonView<'_, ContractProductJson>, newest: JsonView<'_, Cont
     html! {
         h3 { "From " (day(from)) }
         @if differences.is_empty() { p { "Further terms change, see “All fields”." } } @else {
-            div.scrolls { table {
+            div.scrolls tabindex="0" role="region" aria-label="Changed terms" { table {
                 thead { tr { th scope="col" { "Term" } th scope="col" { "Current" } th scope="col" { "New" } } }
                 tbody { @for (name, before, after) in differences { tr { th scope="row" { (name) } td { (before) } td { (after) } } } }
             } }

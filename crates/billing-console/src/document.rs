@@ -286,7 +286,7 @@ fn settlement(at: JsonView<'_, DocumentJson>, payments: JsonView<'_, Vec<Payment
     html! {
         @if payments.items().next().is_some() {
             (section("Payments", &html! {
-                div.scrolls { table {
+                div.scrolls tabindex="0" role="region" aria-label="Payments" { table {
                     thead { tr {
                         th { "Payment date" } th { "Reference" } th.amount { "Amount" } th.amount { "Unapplied" } th { "Reversed" }
                     } }

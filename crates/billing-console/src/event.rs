@@ -45,7 +45,7 @@ pub fn event(at: JsonView<'_, EventJson>, history: JsonView<'_, Vec<EventRevisio
 
 fn revisions(history: JsonView<'_, Vec<EventRevisionJson>>) -> Markup {
     html! {
-        div.scrolls {
+        div.scrolls tabindex="0" role="region" aria-label="History" {
             table {
                 thead { tr { th { "Revision" } th { "Changed at" } th { "Action" } th { "Changed by" } th { "Event time" } th.amount { "Quantity" } th { "Document" } } }
                 tbody {

@@ -96,7 +96,7 @@ pub fn format_editor(editor: &FormatEditor) -> Markup {
             div {
                 (section("Result", &html! {
                     @match &editor.mapped {
-                        Some(mapped) => pre.mapped { code { (pretty(mapped)) } },
+                        Some(mapped) => pre.mapped tabindex="0" { code { (pretty(mapped)) } },
                         None => p.muted { "Test the format to see the resulting body of " code { "POST /api/usage/event" } " here." },
                     }
                 }))

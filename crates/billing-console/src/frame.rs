@@ -186,7 +186,7 @@ pub fn page(frame: &Frame, body: &Markup) -> String {
                 details.call {
                     summary { "Requests of this page" }
                     @for call in &frame.calls {
-                        pre { code { (call.for_shell(&frame.service)) } }
+                        pre tabindex="0" { code { (call.for_shell(&frame.service)) } }
                         p { "Reference: " a href={ "/docs/operations/" (call.operation) } { code { (call.operation) } } }
                     }
                 }

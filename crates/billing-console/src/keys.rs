@@ -165,7 +165,7 @@ pub fn generated_key(made: &GeneratedKey) -> Markup {
             }
         }
         h2 { "Log-in command" }
-        pre { code {
+        pre tabindex="0" { code {
             "TOKEN=$(curl -s " (service) "/auth/login -H 'Content-Type: application/json' \\\n  -d '{\"api_key\":\"" (key)
             "\",\"password\":\"" (password) "\"}' | tr -d '\"')"
         } }

@@ -386,7 +386,7 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
         CellFormat::State => state(at),
         CellFormat::Word => html! { (words(&at.to_text())) },
         CellFormat::Told if at.json().is_object() => html! { details { summary { "Show" } (content(column.field, at)) } },
-        CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre { code { (at.to_text()) } } } } },
+        CellFormat::Told => html! { @if at.is_there() { details { summary { "Show" } pre tabindex="0" { (at.to_text()) } } } },
         CellFormat::Labelled(label) => {
             let label = element.named(label);
             return if label.is_there() { linked(column, element, &name(label)) } else { name(at) };
@@ -447,7 +447,7 @@ pub fn found(sought: &str, found: JsonView<'_, Vec<SearchResultJson>>) -> Markup
         @if found.is_empty() {
             p { "No results for “" (sought) "”. Search by a number, its end, or the beginning of a word." }
         } @else {
-            div.scrolls {
+            div.scrolls tabindex="0" role="region" aria-label="Results" {
                 table {
                     thead { tr { th { "Type" } th { "Name or number" } th { "Customer" } th { "Reference" } } }
                     tbody { @for one in found.items() { tr {
