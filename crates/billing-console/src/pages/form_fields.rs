@@ -2,6 +2,7 @@
 
 use crate::{Field, Group, InputKind, Item, List, was};
 use billing_api::console::FormData;
+use billing_domain::catalog::MAX_LINE_ITEMS;
 use serde_json::{Map, Value};
 
 use super::form_data::field;
@@ -9,7 +10,10 @@ use super::openapi_index::{BodyField, BodyFieldKind};
 use billing_api::problem::{FieldProblem, Problem};
 
 /// Maximum number of elements of a list in a form.
-const MAX_ELEMENTS: usize = 200;
+const MAX_ELEMENTS: usize = MAX_LINE_ITEMS;
+
+/// Optional fields that identify an element of a list in an edit.
+const IDENTIFYING: [&str; 2] = ["product_no", "billing_start_date"];
 
 /// How an edit changes the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +197,8 @@ pub(super) fn body(
         // Both sides as a form would submit them.
         let now = whole(one, prefix, InitialValues::Said(submitted));
         let was = whole(one, "", before);
-        let tells = !prefix.is_empty() && (shape.required || shape.name == "billing_start_date");
+        let is_identifying = shape.required || IDENTIFYING.contains(&shape.name.as_str());
+        let tells = !prefix.is_empty() && is_identifying && now.contains_key(&shape.name);
         if now == was && !tells {
             continue;
         }
@@ -201,11 +206,25 @@ pub(super) fn body(
             BodyFieldKind::Several(parts) if lists == ListEdits::Merged => {
                 elements(parts, &name, submitted, present.get(&shape.name))
             }
-            _ => now.get(&shape.name).cloned().unwrap_or_default(),
+            BodyFieldKind::Several(parts) => replaced(parts, &name, submitted, now.get(&shape.name), present.get(&shape.name)),
+            BodyFieldKind::One { .. } | BodyFieldKind::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
         };
         body.insert(shape.name.clone(), value);
     }
     body
+}
+
+/// Returns the elements of a list that replaces another one. They keep their fields without an input, such as `where`.
+fn replaced(parts: &[BodyField], list: &str, submitted: &FormData, now: Option<&Value>, present: Option<&Value>) -> Value {
+    let element = |(place, now): (usize, &Value)| {
+        let was = field(submitted, &was(&format!("{list}/{place}"))).and_then(|place| place.parse::<usize>().ok());
+        let was = was.and_then(|place| present?.get(place)?.as_object());
+        let kept = was.into_iter().flatten().filter(|(name, _)| parts.iter().all(|part| part.name != **name));
+        Value::Object(
+            now.as_object().into_iter().flatten().chain(kept).map(|(name, value)| (name.clone(), value.clone())).collect(),
+        )
+    };
+    now.and_then(Value::as_array).map(|now| now.iter().enumerate().map(element).collect()).unwrap_or_default()
 }
 
 fn elements(parts: &[BodyField], list: &str, submitted: &FormData, present: Option<&Value>) -> Value {
@@ -342,7 +361,8 @@ mod tests {
     #[test]
     fn an_edit_of_a_pricing_sends_line_items_with_everything_that_stays() {
         let item = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
-            "included_quantity": 100, "recurrence": null, "price": {"model": "PER_UNIT", "unit_price": 0.05}});
+            "where": {"region": ["eu"]}, "included_quantity": 100, "recurrence": null,
+            "price": {"model": "PER_UNIT", "unit_price": 0.05}});
         let present = json!({"name": "API", "currency": "EUR", "line_items": [item]});
         let pairs = |unit_price: &'static str| {
             [
@@ -360,7 +380,7 @@ mod tests {
         };
         assert_eq!(edited(&EditPricing::SPEC, &pairs("0.05"), &present), json!({}));
         let changed = json!({"line_item_id": "calls", "name": "Calls", "kind": "USAGE", "usage_product_ref": "api-calls",
-            "included_quantity": "100", "price": {"model": "PER_UNIT", "unit_price": "0.04"}});
+            "where": {"region": ["eu"]}, "included_quantity": "100", "price": {"model": "PER_UNIT", "unit_price": "0.04"}});
         assert_eq!(edited(&EditPricing::SPEC, &pairs("0.04"), &present), json!({"line_items": [changed]}));
     }
 
@@ -389,11 +409,11 @@ mod tests {
         ];
         pairs.extend(fields(&FIRST, "a", "7"));
         pairs.extend(fields(&SECOND, "b", ""));
-        pairs.extend([("products/0/@was", "0"), ("products/1/@was", "1")]);
+        pairs.extend([("products/0/@was", "0"), ("products/1/@was", "1"), ("products/1/product_no", "1")]);
         pairs.extend([("products/0/line_items/0/@was", "0"), ("products/0/line_items/0/name", "Fee")]);
         pairs.extend([("products/1/line_items/0/@was", "0"), ("products/1/line_items/0/name", "Basic fee")]);
         let first = json!({"product_pricing_ref": "a", "billing_start_date": "2026-01-01", "discount": "7"});
-        let second = json!({"product_pricing_ref": "b", "billing_start_date": "2026-01-01", "discount": null,
+        let second = json!({"product_no": 1, "product_pricing_ref": "b", "billing_start_date": "2026-01-01", "discount": null,
             "line_items": [{"line_item_id": "fee", "name": "Basic fee"}]});
         let expected = json!({"effective_from": "2026-03-01", "products": [first, second]});
         assert_eq!(edited(&EditContract::SPEC, &pairs, &present), expected);
