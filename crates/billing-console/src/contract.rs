@@ -5,10 +5,11 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::conditions::{condition, counted};
 use crate::document::title;
 use crate::list::table;
 use crate::listings::{DOCUMENTS, DOCUMENTS_OF};
-use crate::parts::{changes, day, facts, href, link, money, name, number, query, section, state, words};
+use crate::parts::{changes, day, facts, href, isolated, link, money, name, number, numbered, query, section, state, words};
 use crate::thing::fields;
 use crate::webhooks::notifications;
 use billing_api::dto::contract_lines::ContractLineItemJson;
@@ -68,7 +69,7 @@ pub fn contract(answers: &ContractAnswers) -> Markup {
             ("Version", html! { (at.version().to_text()) }),
         ]))
         @for one in at.products().items() {
-            (section(&name(one.product_name()), &product(one, &reference, answers)))
+            (section(&isolated(&product_title(one, at)), &product(one, &reference, answers)))
         }
         (section("Current documents", &invoices(answers.current.view(), "No current documents.")))
         (section("Upcoming documents", &invoices(answers.next.view(), "No upcoming documents.")))
@@ -147,6 +148,7 @@ fn product(newest: JsonView<'_, ContractProductJson>, reference: &str, answers: 
             ("Billing", html! { (cycle(current.billing_cycle())) ", " (payment_time(&current.payment_time().to_text())) }),
             ("Discount", percent(current.discount())),
             ("Minimum fee per period", money(current.minimum_fee(), &currency)),
+            ("Counts only", condition(current.condition())),
             ("Pricing", link(
                 Some(href(&["pricings", &current.product_pricing_ref().to_text()])),
                 &current.product_name().to_text(),
@@ -163,6 +165,14 @@ fn product(newest: JsonView<'_, ContractProductJson>, reference: &str, answers: 
         (planned(current, newest, &currency))
         details { summary { "All fields" } (fields(newest.any())) }
     }
+}
+
+/// Returns the name of a product on documents. Several products of one pricing have their numbers.
+pub fn product_title(product: JsonView<'_, ContractProductJson>, contract: JsonView<'_, ContractJson>) -> String {
+    let name = if product.name().is_there() { product.name() } else { product.product_name() };
+    let pricing = product.product_pricing_ref().to_text();
+    let is_alone = contract.products().items().filter(|other| other.product_pricing_ref().is(&pricing)).nth(1).is_none();
+    if is_alone { name.to_text() } else { numbered(&name.to_text(), &product.product_no().to_text()) }
 }
 
 /// Returns whether the last day of a product is over.
@@ -190,7 +200,7 @@ fn line_items(product: JsonView<'_, ContractProductJson>, currency: &str, today:
                 tbody {
                     @for item in product.line_items().items() {
                         tr {
-                            th scope="row" { (name(item.name())) }
+                            th scope="row" { (name(item.name())) (counted(item)) }
                             td { (price(item.price(), currency)) div.links { (link_to("price", "Change price", item)) } }
                             td {
                                 @if is_fixed(item) {
@@ -235,6 +245,13 @@ fn quantities(item: JsonView<'_, ContractLineItemJson>, date: &str) -> Markup {
 fn usage_terms(item: JsonView<'_, ContractLineItemJson>, currency: &str) -> Markup {
     html! {
         "By usage"
+        (limits(item, currency))
+    }
+}
+
+/// Renders the quantities and amounts that limit the price of usage.
+pub(crate) fn limits(item: JsonView<'_, ContractLineItemJson>, currency: &str) -> Markup {
+    html! {
         @if item.included_quantity().is_amount() { div.muted { "Included: " (number(item.included_quantity())) } }
         @if item.prepaid_quantity().is_there() { div.muted { "Prepaid: " (number(item.prepaid_quantity())) } }
         @if item.minimum_amount().is_there() { div.muted { "At least " (money(item.minimum_amount(), currency)) } }
@@ -351,7 +368,7 @@ mod tests {
                 {"line_item_id": "seats", "name": "Seats", "price": {"model": "FLAT", "amount": 9},
                  "quantities": [{"from": "2026-01-01", "quantity": 10}, {"from": "2026-07-01", "quantity": 1200}]},
                 {"line_item_id": "calls", "name": "Calls", "price": {"model": "PACKAGE", "package_size": 1000, "package_price": 1.5},
-                 "included_quantity": 500}],
+                 "included_quantity": 500, "where": {"region": ["eu", "<b>"]}}],
         });
         for (name, value) in more.as_object().into_iter().flatten() {
             product[name] = value.clone();
@@ -383,6 +400,7 @@ mod tests {
             "each per period",
             ">1,000</data> units",
             "Included: ",
+            "<div class=\"muted\">region: eu, &lt;b&gt;</div>",
             ">1,200</data> from ",
             "/console/contracts/c/seats?target=0%2Fseats\"",
             "/console/contracts/c/price?target=0%2Fcalls\"",
@@ -393,6 +411,18 @@ mod tests {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(!page.contains("seats?target=0%2Fcalls") && !page.contains("end-product"), "{page}");
+    }
+
+    #[test]
+    fn two_products_of_one_pricing_have_their_names_numbers_and_conditions() {
+        let mut answers = answers("ACTIVE", &json!({"name": "Workspace <1>", "where": {"workspace": ["w1"]}}));
+        let mut second = answers.contract.view().products().json()[0].clone();
+        (second["product_no"], second["name"], second["where"]) = (json!(1), Value::Null, json!({"workspace": ["w2", "w3"]}));
+        answers.contract.json_mut()["products"].as_array_mut().expect("products").push(second);
+        let page = contract(&answers).into_string();
+        for part in ["<h2>Workspace &lt;1&gt; (product 0)</h2>", "<h2>Team &lt;plan&gt; (product 1)</h2>", "workspace: w2, w3"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 
     #[test]

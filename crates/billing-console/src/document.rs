@@ -4,13 +4,17 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 
 use crate::calculations::steps;
+use crate::conditions::{counted, filters};
 use crate::document_credit::credits;
 use crate::parts::{
-    address, amount_alone, amount_text, changes, day, facts, href, instant, link, money, name, number, section, state, words,
+    address, amount_alone, amount_text, changes, day, facts, href, instant, isolated, link, money, name, number, numbered,
+    section, state, words,
 };
 use crate::unit_of;
 use crate::webhooks::notifications;
-use billing_api::dto::documents::{DocumentJson, DocumentLineJson};
+use billing_api::dto::contract_lines::ContractLineItemJson;
+use billing_api::dto::contract_view::ContractJson;
+use billing_api::dto::documents::{DocumentJson, DocumentLineJson, DocumentProductJson};
 use billing_api::dto::enums::DocumentKindWord;
 use billing_api::dto::money::PaymentJson;
 use billing_api::dto::notifications::NotificationJson;
@@ -24,6 +28,8 @@ use billing_api::json_view::{JsonAnswer, JsonView};
 pub struct DocumentAnswers {
     /// The document.
     pub document: JsonAnswer<DocumentJson>,
+    /// The contract of the document.
+    pub contract: JsonAnswer<ContractJson>,
     /// Payments recorded on the document.
     pub payments: JsonAnswer<Vec<PaymentJson>>,
     /// The notifications about the document.
@@ -48,7 +54,7 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
         h1 { (title(at.kind(), at.document_number())) " " (state(at.state())) @if at.overdue().is_true() { " " span.state data-state="OVERDUE" { "Overdue" } } }
         @if answers.may_change { (actions(answers)) }
         @if answers.may_charge { div.actions { (credits(at)) } }
-        (sheet(at))
+        (sheet(at, answers.contract.view()))
         (family(at))
         (settlement(at, answers.payments.view(), answers.may_change))
         (notifications(answers.notifications.view()))
@@ -67,12 +73,12 @@ pub fn document(answers: &DocumentAnswers) -> Markup {
     }
 }
 
-/// Renders the document's content like the printed document.
-pub(crate) fn sheet(at: JsonView<'_, DocumentJson>) -> Markup {
+/// Renders the document's content like the printed document, with the conditions of the contract's line items.
+pub(crate) fn sheet(at: JsonView<'_, DocumentJson>, contract: JsonView<'_, ContractJson>) -> Markup {
     html! {
         div.sheet {
             (head(at))
-            (lines(at))
+            (lines(at, contract))
             (totals(at))
             @if at.note().is_there() { p { (name(at.note())) } }
             @for note in at.legal_notes().items() { p.muted { (note.object().text().to_text()) } }
@@ -137,17 +143,39 @@ fn party(role: &str, page: String, party: Party<'_>) -> Markup {
     }
 }
 
-pub(crate) fn lines(at: JsonView<'_, DocumentJson>) -> Markup {
+/// Returns the name of a product. Several products of one pricing have their numbers.
+pub(crate) fn product_title(product: JsonView<'_, DocumentProductJson>, at: JsonView<'_, DocumentJson>) -> String {
+    let (name, pricing) = (product.product_name().to_text(), product.product_pricing_ref().to_text());
+    let no = product.product_no().to_text();
+    let is_twin =
+        |other: JsonView<'_, DocumentProductJson>| other.product_pricing_ref().is(&pricing) && other.product_no().to_text() != no;
+    if at.products().items().any(is_twin) { numbered(&name, &no) } else { name }
+}
+
+/// Returns the line item of the contract that a line bills, with the terms in force today.
+fn agreed<'c>(
+    contract: JsonView<'c, ContractJson>,
+    product: JsonView<'_, DocumentProductJson>,
+    line: JsonView<'_, DocumentLineJson>,
+) -> Option<JsonView<'c, ContractLineItemJson>> {
+    let (no, id) = (product.product_no().to_text(), line.line_item_id().to_text());
+    let newest = contract.products().items().find(|other| other.product_no().to_text() == no)?;
+    let terms = if newest.in_force().is_there() { newest.in_force().unboxed() } else { newest };
+    terms.line_items().items().find(|item| item.line_item_id().is(&id))
+}
+
+pub(crate) fn lines(at: JsonView<'_, DocumentJson>, contract: JsonView<'_, ContractJson>) -> Markup {
     let currency = at.currency().to_text();
     // The totals of the document have the sums of its only product.
     let has_several = at.products().items().nth(1).is_some();
     html! {
         @for product in at.products().items() {
-            h2 { (name(product.product_name())) }
-            div.scrolls tabindex="0" role="region" aria-label=(product.product_name().to_text()) {
+            @let title = product_title(product, at);
+            h2 { (isolated(&title)) }
+            div.scrolls tabindex="0" role="region" aria-label=(title) {
                 table {
                     thead { tr { th { "Line" } th { "Period" } th.amount { "Quantity" } th.amount { "Unit price" } th.amount { "Amount" } } }
-                    tbody { @for line in product.line_items().items() { (line_row(at, line, &currency)) } }
+                    tbody { @for line in product.line_items().items() { (line_row(at, line, agreed(contract, product, line), &currency)) } }
                     @if has_several { tfoot {
                         (sum_row("Subtotal", product.sub_total(), &currency))
                         @if product.discount().is_amount() {
@@ -161,7 +189,12 @@ pub(crate) fn lines(at: JsonView<'_, DocumentJson>) -> Markup {
     }
 }
 
-fn line_row(document: JsonView<'_, DocumentJson>, line: JsonView<'_, DocumentLineJson>, currency: &str) -> Markup {
+fn line_row(
+    document: JsonView<'_, DocumentJson>,
+    line: JsonView<'_, DocumentLineJson>,
+    agreed: Option<JsonView<'_, ContractLineItemJson>>,
+    currency: &str,
+) -> Markup {
     let usage = line.usage_product_ref();
     let steps = steps(document, line);
     let has_tiers = steps.is_empty() && line.tiers().items().next().is_some();
@@ -170,7 +203,7 @@ fn line_row(document: JsonView<'_, DocumentJson>, line: JsonView<'_, DocumentLin
     let opens = has_tiers || !steps.is_empty() || has_events;
     html! {
         tr.opens[opens] {
-            td { (name(line.name())) }
+            td { (name(line.name())) @if let Some(item) = agreed { (counted(item)) } }
             td { (day(line.service_period_start())) " – " (day(line.service_period_end())) }
             td.amount { (number(line.quantity())) " " (unit_of(&line.quantity().to_text(), &line.unit().to_text())) }
             td.amount { (amount_alone(&line.unit_price().to_text(), currency)) }
@@ -181,7 +214,12 @@ fn line_row(document: JsonView<'_, DocumentJson>, line: JsonView<'_, DocumentLin
                 summary { "Calculation" }
                 @if !steps.is_empty() { ul.calculation { @for step in &steps { li { (step) } } } }
                 @if has_tiers { (tiers(line, currency)) }
-                @if has_events { p { (link(Some(events(document, usage)), "Show usage events")) } }
+                @if has_events { p {
+                    (link(Some(events(document, usage)), "Show usage events"))
+                    @if let Some(labels) = agreed.map(|item| filters(item.condition())).filter(|labels| !labels.is_empty()) {
+                        " · " (link(Some(format!("{}&{labels}", events(document, usage))), "Only those with these labels"))
+                    }
+                } }
             } } }
         }
     }
@@ -390,6 +428,23 @@ mod tests {
         }));
         assert!(page.contains("/console/events?document_ref=d&amp;usage_product_ref=api%20calls"), "{page}");
         assert!(page.contains("Unlimited") && page.contains("60.0"), "{page}");
+    }
+
+    #[test]
+    fn two_products_of_one_pricing_have_their_numbers_and_lines_the_conditions_of_their_contract() {
+        let line = json!({"line_item_id": "in", "name": "Input", "usage_product_ref": "tokens", "tiers": [], "amount": 1});
+        let product = |no: u32, name: &str| json!({"product_no": no, "product_pricing_ref": "plan", "product_name": name, "line_items": [line]});
+        let item = json!({"line_item_id": "in", "name": "Input", "where": {"model": ["<b>", "m&1"]}});
+        let agreed = json!({"product_no": 1, "line_items": [], "in_force": {"product_no": 1, "line_items": [item]}});
+        let document = json!({"document_ref": "d", "kind": "INVOICE", "state": "ISSUED", "currency": "EUR",
+            "products": [product(0, "Plan"), product(1, "Plan")]});
+        let contract = json!({"products": [agreed]}).into();
+        let answers = DocumentAnswers { document: document.into(), contract, ..DocumentAnswers::default() };
+        let page = super::document(&answers).into_string();
+        assert!(page.contains("<h2>Plan (product 0)</h2>") && page.contains("<h2>Plan (product 1)</h2>"), "{page}");
+        assert_eq!(page.matches("<div class=\"muted\">model: &lt;b&gt;, m&amp;1</div>").count(), 1, "{page}");
+        let events = "usage_product_ref=tokens&amp;report_data%5Bmodel%5D=%3Cb%3E&amp;report_data%5Bmodel%5D=m%261\"";
+        assert!(page.contains(events), "{page}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::document::is_issued;
+use crate::document::{is_issued, product_title};
 use crate::parts::{amount_text, href, isolated, query};
 use billing_api::dto::documents::{DocumentJson, DocumentLineJson, DocumentProductJson};
 use billing_api::json_view::JsonView;
@@ -39,7 +39,7 @@ fn choices(at: JsonView<'_, DocumentJson>, product: ProductView<'_>) -> Vec<(Str
     // A charge belongs to one period, so a credit of lines of several periods would take several charges.
     if let Some(first) = lines.first().filter(|_| is_one_period && lines.len() > 1 && is_positive(&net)) {
         let usage = lines.iter().find(|line| !is_fixed(**line)).unwrap_or(first);
-        let label = format!("All lines of {}: {} net", product.product_name().to_text(), amount_text(&net, &currency));
+        let label = format!("All lines of {}: {} net", product_title(product, at), amount_text(&net, &currency));
         choices.push((form(at, product, *usage, &net, &format!("Credit for {number}"), false), label));
     }
     // A charge is credited by an edit of the charge.
@@ -76,6 +76,7 @@ fn form(
         ("date", &line.service_period_start().to_text()),
         ("bill_with", if is_fixed(line) { "FIXED" } else { "USAGE" }),
         ("product_pricing_ref", &product.product_pricing_ref().to_text()),
+        ("product_no", &product.product_no().to_text()),
         ("discountable", if is_discountable { "true" } else { "false" }),
         ("issue", "true"),
     ];
@@ -94,7 +95,7 @@ mod tests {
     }
 
     fn shown(state: &str, lines: &[Value]) -> String {
-        let product = json!({"product_pricing_ref": "plan", "product_name": "Plan", "line_items": lines, "net": 98.1,
+        let product = json!({"product_no": 1, "product_pricing_ref": "plan", "product_name": "Plan", "line_items": lines, "net": 98.1,
             "discount_rate": 10});
         let document = json!({"document_ref": "d", "document_number": "UB-INV-1", "contract_ref": "c", "kind": "INVOICE",
             "state": state, "currency": "EUR", "products": [product]});
@@ -106,7 +107,7 @@ mod tests {
         let lines = [line("fee", json!(49), "2026-01-01"), line("calls", json!(60), "2026-01-01")];
         let page = shown("PAID", &lines);
         let all = "/console/do/charge/c?name=Credit%20for%20UB-INV-1&amp;unit_price=-98.1&amp;date=2026-01-01&amp;bill_with=USAGE&amp;\
-                   product_pricing_ref=plan&amp;discountable=false&amp;issue=true";
+                   product_pricing_ref=plan&amp;product_no=1&amp;discountable=false&amp;issue=true";
         assert!(page.contains(all) && page.contains("All lines of Plan: 98.10 EUR net"), "{page}");
         assert!(page.contains("fee: 49.00 EUR less 10 % discount net"), "{page}");
         assert!(page.contains("unit_price=-49&amp;date=2026-01-01&amp;bill_with=FIXED"), "{page}");

@@ -9,6 +9,7 @@ use billing_api::dto::effects::{DocumentChangeJson, EffectsJson, FigureChangeJso
 use billing_api::dto::values::DateText;
 use billing_api::dto::warnings::WarningJson;
 use billing_api::json_view::{JsonAnswer, JsonView};
+use serde_json::Value;
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -220,7 +221,7 @@ pub(crate) fn whole_documents(effects: JsonView<'_, EffectsJson>) -> Markup {
         @for document in documents.iter().take(MAX_WHOLE) {
             details {
                 summary { "All lines of " (title(document.kind(), document.document_number())) ", " (period(document.period_start(), document.period_end())) }
-                div.sheet { (lines(*document)) (totals(*document)) }
+                div.sheet { (lines(*document, JsonView::of(&Value::Null))) (totals(*document)) }
             }
         }
         @if more > 0 { p.muted { "Further documents without their lines on this page: " (more) } }

@@ -12,6 +12,7 @@ mod calculations;
 mod chart;
 mod charts_time;
 mod clock;
+mod conditions;
 mod contract;
 mod contract_tasks;
 mod countries;
@@ -49,7 +50,7 @@ pub use account::{AccountAnswers, Enrollment, account, confirmation, enrolled, r
 pub use assets::{Asset, SCRIPT, STYLE};
 pub use billing_api::json_view::{JsonAnswer, JsonView};
 pub use bulk::{BulkPage, BulkRow, Selection, bulk_preview, bulk_result};
-pub use contract::{ContractAnswers, contract, has_quantity, is_fixed, price, quantity_on};
+pub use contract::{ContractAnswers, contract, has_quantity, is_fixed, price, product_title, quantity_on};
 pub use contract_tasks::{ON_DATE, TaskField, TaskFieldKind, TaskForm, task_choice, task_form};
 pub use countries::country_choice;
 pub use customer::{CustomerAnswers, StatementAnswers, customer, statement};

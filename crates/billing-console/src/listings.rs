@@ -236,6 +236,10 @@ pub const CHARGES: Listing = Listing {
             .leading("customers", field!(ChargeJson, customer_ref)),
         column("Contract", field!(ChargeJson, contract_number), CellFormat::Text)
             .leading("contracts", field!(ChargeJson, contract_ref)),
+        column("Pricing", field!(ChargeJson, product_pricing_ref), CellFormat::Text)
+            .leading("pricings", field!(ChargeJson, product_pricing_ref))
+            .extra(),
+        column("Product number", field!(ChargeJson, product_no), CellFormat::Number).extra(),
         column("Quantity", field!(ChargeJson, quantity), CellFormat::Number),
         column("Amount", field!(ChargeJson, amount), CellFormat::Money(field!(ChargeJson, currency))),
         column("Document", field!(ChargeJson, related_document_numbers), CellFormat::Text)

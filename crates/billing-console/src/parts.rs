@@ -144,6 +144,11 @@ pub fn count_text(count: &str, noun: &str) -> String {
     if count == "1" { format!("1 {noun}") } else { format!("{} {noun}s", grouped(count)) }
 }
 
+/// Writes the name of a product with its number in the contract.
+pub(crate) fn numbered(name: &str, product_no: &str) -> String {
+    format!("{name} (product {product_no})")
+}
+
 /// Renders an amount in a column of its currency.
 pub(crate) fn amount_alone(amount: &str, currency: &str) -> Markup {
     html! {

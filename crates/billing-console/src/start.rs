@@ -163,7 +163,7 @@ pub fn wait(waited: &Waited) -> Markup {
             p.notice role="status" { "The event was recorded on this invoice." }
             p { (link(Some(href(&["documents", &document.document_ref().to_text()])), &document.document_number().to_text())) " "
                 (state(document.state())) ". The invoice is a draft until its period ends, and every event updates it." }
-            (sheet(document))
+            (sheet(document, JsonView::of(&Value::Null)))
             p { a href=(href(&["usage"])) { "Usage" } " · " a href=(href(&[])) { "Home" } }
         } @else {
             h1 { "Waiting for the first event" }

@@ -3,7 +3,7 @@
 
 use crate::{
     ACCEPTED, AGAIN, CONFIRMED, ContractAnswers, Crumb, JsonView, ON_DATE, Preview, TaskField, TaskFieldKind, TaskForm,
-    has_quantity, href, is_fixed, listings, price, quantity_on,
+    has_quantity, href, is_fixed, listings, price, product_title, quantity_on,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
 use billing_api::dto::bank_accounts::BankAccountJson;
@@ -274,8 +274,8 @@ impl Target<'_> {
         }
     }
 
-    fn name(&self) -> String {
-        let product = self.product.product_name().to_text();
+    fn name(&self, contract: JsonView<'_, ContractJson>) -> String {
+        let product = product_title(self.product, contract);
         match self.item {
             Some(item) => format!("{product}: {}", item.name().to_text()),
             None => product,
@@ -377,7 +377,8 @@ impl<'a> TaskPage<'a> {
 
     fn choice(&self, targets: &[Target<'_>]) -> PageBuilder {
         let address = |target: &Target<'_>| format!("{}?{}", self.place(), crate::query(&[(TARGET, &target.key())]));
-        let choices: Vec<(String, String)> = targets.iter().map(|target| (target.name(), address(target))).collect();
+        let choices: Vec<(String, String)> =
+            targets.iter().map(|target| (target.name(self.contract()), address(target))).collect();
         self.built(crate::task_choice(&self.title(), self.task.explanation, &choices, &self.back()))
     }
 
@@ -441,7 +442,7 @@ impl<'a> TaskPage<'a> {
             return if shows_end { vec![("Last day", html! { (last) })] } else { Vec::new() };
         };
         let product = target.product;
-        let mut present = vec![("Product", html! { (product.product_name().to_text()) })];
+        let mut present = vec![("Product", html! { (product_title(product, self.contract())) })];
         if let Some(item) = target.item {
             present.push(("Line item", html! { (item.name().to_text()) }));
             if is_fixed(item) {
@@ -553,19 +554,13 @@ impl<'a> TaskPage<'a> {
     }
 
     fn quantity(&self, target: Target<'_>, submitted: &FormData) -> Map<String, Value> {
-        let product = target.product;
-        let mut body = Map::from_iter([
-            ("product_pricing_ref".to_owned(), product.product_pricing_ref().json().clone()),
+        let mut body = identity(target.product);
+        body.extend([
             ("line_item_id".to_owned(), target.item.map(|item| item.line_item_id().json().clone()).unwrap_or_default()),
             ("quantity".to_owned(), Value::from(field(submitted, "quantity").unwrap_or_default())),
             ("prorate".to_owned(), Value::Bool(field(submitted, "prorate") != Some("false"))),
         ]);
         body.extend(field(submitted, "from").map(|from| ("from".to_owned(), Value::from(from))));
-        let pricing = product.product_pricing_ref().to_text();
-        if self.products().filter(|other| other.product_pricing_ref().is(&pricing)).count() > 1 {
-            // Identifies the product among several products of the pricing.
-            body.insert("billing_start_date".to_owned(), product.billing_start_date().json().clone());
-        }
         body
     }
 
@@ -621,7 +616,7 @@ const BANK_TRANSFER: &str = "billing_bank_transfer_details";
 /// Reference of a bank account.
 const ACCOUNT: &str = "billing_account_id";
 
-/// Returns the fields that identify a product in an edit.
+/// Returns the fields that identify a product in a change.
 pub(super) fn identity(product: JsonView<'_, ContractProductJson>) -> Map<String, Value> {
     let names = [field!(ContractProductJson, product_no), field!(ContractProductJson, product_pricing_ref)];
     names.into_iter().map(|name| (name.to_owned(), product.any().named(name).json().clone())).collect()

@@ -18,8 +18,8 @@ use super::resources;
 use super::session_user::SessionUser;
 use super::webhooks;
 use billing_api::operations::{
-    GetDocument, GetDocumentPdf, GetDocumentXml, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument, RatePricing,
-    ReportDocumentUsage, Search,
+    GetContract, GetDocument, GetDocumentPdf, GetDocumentXml, GetEvent, GetEventHistory, GetPricing, ListPaymentsOfDocument,
+    RatePricing, ReportDocumentUsage, Search,
 };
 use billing_api::problem::Problem;
 
@@ -72,6 +72,7 @@ pub(super) async fn search_page(user: &SessionUser, submitted: &FormData) -> Res
 
 pub(super) async fn document(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let document = user.get::<GetDocument>(reference).await?;
+    let contract = or_nothing(user.quietly().get::<GetContract>(&document.view().contract_ref().to_text()).await)?;
     let payments = user.get::<ListPaymentsOfDocument>(reference).await?;
     let title = document.view().document_number().to_text();
     let may_change = user.may(UseCase::VoidDocument);
@@ -81,7 +82,17 @@ pub(super) async fn document(user: &SessionUser, reference: &str) -> Result<Page
     let usage = ReportDocumentUsage::SPEC.url(&document_ref);
     let notifications = webhooks::of_subject(user, "document", &document_ref).await?;
     let may_charge = forms::may(user, "do", "charge");
-    let body = crate::document(&DocumentAnswers { document, payments, notifications, pdf, xml, usage, may_change, may_charge });
+    let body = crate::document(&DocumentAnswers {
+        document,
+        contract,
+        payments,
+        notifications,
+        pdf,
+        xml,
+        usage,
+        may_change,
+        may_charge,
+    });
     Ok(PageBuilder { title, part: "documents", crumbs: crumbs(&listings::DOCUMENTS), body })
 }
 
