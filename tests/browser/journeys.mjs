@@ -606,6 +606,9 @@ async function issuedDocument() {
 
 // Checks that every page is accessible, in both color schemes and at both sizes.
 async function everyPage(browser) {
+    const counted = (line_item_id, counts) => ({ line_item_id, kind: 'USAGE', usage_product_ref: 'api-calls', price: { model: 'PER_UNIT', unit_price: '0.000002' }, ...counts });
+    const prices = [counted('large', { where: { model: ['large-1', 'large-2'], kind: ['input'] } }), counted('other', { rest: true })];
+    await api('POST', '/api/pricings/', { product_pricing_ref: 'models', name: 'Models', currency: 'EUR', line_items: prices });
     for (const [size, viewport] of Object.entries(SIZES)) {
         for (const colorScheme of ['light', 'dark']) {
             // The content security policy of the pages blocks scripts, but the check must inject axe.
@@ -651,7 +654,8 @@ async function everyPage(browser) {
             Object.assign(pages, { 'import-form': '/console/new/imports', 'run-form': '/console/new/billing-runs', 'format-form': '/console/new/formats' });
             for (const part of ['entities', 'usage-products', 'bank-accounts', 'webhooks']) pages[`new-${part}`] = `/console/new/${part}`;
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
-            Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', start: '/console/start', wait: '/console/start/wait?paused=true',
+            Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', 'price-table': '/console/pricings/models?quantity=1500',
+                'price-row': '/console/pricings/models/add?usage_product_ref=api-calls&label%3Amodel=huge-1', start: '/console/start', wait: '/console/start/wait?paused=true',
                 day: `/console/usage?from=${new Date().toISOString().slice(0, 10)}`, search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
             for (const [name, path] of Object.entries(pages)) {
                 const answer = await page.goto(service + path);

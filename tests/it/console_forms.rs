@@ -106,6 +106,65 @@ fn a_pricing_gets_more_line_items_by_the_same_form_and_keeps_the_rest() {
 }
 
 #[test]
+fn a_label_without_a_price_leads_to_a_row_of_its_pricing() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    let priced = |id: &str, counts: &Value| {
+        let price = json!({"model": "PER_UNIT", "unit_price": 2});
+        let item = json!({"line_item_id": id, "kind": "USAGE", "usage_product_ref": catalog::API_CALLS, "price": price});
+        catalog::with(item, counts)
+    };
+    let large = priced("large", &json!({"where": {"model": ["large-1", "large-2"], "region": ["eu"]}}));
+    let items = json!([catalog::fixed("fee", "49"), large, priced("requests", &json!({"aggregation": "COUNT"}))]);
+    catalog::make_pricing(&software, "models", &items);
+    catalog::make_contract(
+        &software,
+        &catalog::with(catalog::contract(catalog::ACME), &json!({"products": [catalog::ended("models")]})),
+    );
+    let before = software.get("/api/pricings/models").ok()["line_items"].clone();
+
+    let rejected = "customer_ref=acme&usage_product_ref=api-calls&label%3Amodel=huge-1&label%3Aother=x";
+    let led = admin.get(&format!("/console/refused/price?{rejected}"));
+    assert_eq!(location(&led), "/console/pricings/models/add");
+    let place = "/console/pricings/models/add?usage_product_ref=api-calls";
+    let form = form_of(&page(&admin, led.header("Location")), place);
+    let value = |name: &str| form.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+    assert_eq!((value("where/model"), value("where/region")), (Some("huge-1"), Some("")));
+    assert_eq!(value("name"), Some("huge-1"));
+
+    let wrong = form.send(&admin, &[("price/unit_price", "cheap")]);
+    assert!(
+        wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"huge-1\""),
+        "{}",
+        wrong.text
+    );
+    let row = filled(&form, &[("price/unit_price", "3"), ("where/model", "huge-1, huge-2")]);
+    assert_eq!(location(&row.send(&admin, &[])), "/console/pricings/models");
+    let after = software.get("/api/pricings/models").ok()["line_items"].clone();
+    let added = &after[2];
+    assert_eq!([&added["line_item_id"], &added["name"]], [&json!("huge-1"), &json!("huge-1")]);
+    assert_eq!((&added["where"], &added["price"]["unit_price"]), (&json!({"model": ["huge-1", "huge-2"]}), &json!(3)));
+    assert_eq!([&after[0], &after[1], &after[3]], [&before[0], &before[1], &before[2]], "the others stay");
+    let again = row.send(&admin, &[]);
+    assert!(again.status == 422 && again.text.contains("line item huge-1"), "{}", again.text);
+    let shown = page(&admin, "/console/pricings/models");
+    assert!(shown.contains("<td>huge-1, huge-2</td>") && shown.contains("<th scope=\"col\">region</th>"), "{shown}");
+
+    let edit = "/console/edit/pricings/models";
+    let form = form_of(&page(&admin, edit), edit);
+    let renamed = filled(&form, &[("line_items/1/name", "Large")]);
+    assert_eq!(location(&renamed.send(&admin, &[("confirmed", "yes")])), "/console/pricings/models");
+    let edited = software.get("/api/pricings/models").ok()["line_items"].clone();
+    assert_eq!((&edited[1]["name"], &edited[1]["where"]), (&json!("Large"), &after[1]["where"]));
+    for lost in ["customer_ref=nobody&usage_product_ref=api-calls", "customer_ref=acme&usage_product_ref=else"] {
+        assert_eq!(location(&admin.get(&format!("/console/refused/price?{lost}"))), "/console/pricings");
+    }
+    assert_eq!(location(&admin.get("/console/pricings/models/add?usage_product_ref=else")), "/console/pricings/models");
+}
+
+#[test]
 fn a_reference_is_made_from_the_name_and_gets_a_number_if_it_is_in_use() {
     let database = Database::sqlite();
     let server = Server::start(&database);

@@ -76,6 +76,7 @@ const MORE: [(&str, &[&str]); 4] = [
             "new/pricings",
             "new/usage-products",
             "new/webhooks",
+            "pricings/add",
             "webhooks/delete",
             "webhooks/rotate",
             "webhooks/send",
@@ -108,7 +109,7 @@ fn action(address: &str) -> Option<String> {
         [kind @ ("new" | "edit" | "do"), what, ..] => Some(format!("{kind}/{what}")),
         ["imports", _, "undo"] => Some("imports/undo".to_owned()),
         ["entities", _, "logo"] => Some("entities/logo".to_owned()),
-        ["contracts", _, task] => Some(format!("contracts/{task}")),
+        [part @ ("contracts" | "pricings"), _, task] => Some(format!("{part}/{task}")),
         _ => None,
     }
 }
@@ -167,6 +168,9 @@ fn make_world(owner: &Client, software: &Client) {
     ] {
         software.post(path, &body).ok();
     }
+    let in_europe =
+        catalog::with(catalog::calls(&json!({"model": "PER_UNIT", "unit_price": 1})), &json!({"where": {"region": ["eu"]}}));
+    catalog::make_pricing(software, "by-region", &json!([in_europe]));
     let contract = catalog::make_contract(software, &catalog::contract(catalog::ACME));
     // Seats are changed of a line item with an agreed quantity.
     let seats = json!({"product_pricing_ref": catalog::API_PLAN, "line_item_id": "platform-fee", "quantity": 2});

@@ -9,7 +9,10 @@ use crate::filters::{ListFilters, NamedPeriod, address, narrowing};
 use crate::form::one_of;
 use crate::input::InputKind;
 use crate::listings::ALL;
-use crate::parts::{actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, words};
+use crate::parts::{
+    actor, amounts, day, href, identifier, instant, isolated, link, money, name, number, query, state, subject, words,
+};
+use crate::price_table::reason;
 use crate::thing::content;
 use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::money::CustomerDueJson;
@@ -55,6 +58,8 @@ pub enum CellFormat {
     Id,
     /// A sentence, which needs a wide column.
     Prose,
+    /// The reason of a rejection. Usage without a price has a link to the form that adds one.
+    Rejection,
     /// The type of a notification.
     Event,
     /// The subject of a notification.
@@ -334,7 +339,7 @@ const fn class(column: &Column) -> Option<&'static str> {
     match column.shown {
         CellFormat::Money(_) | CellFormat::Due(_) | CellFormat::AmountsDue | CellFormat::Number => Some("amount"),
         CellFormat::Name => Some("name"),
-        CellFormat::Sentence | CellFormat::Prose => Some("prose"),
+        CellFormat::Sentence | CellFormat::Prose | CellFormat::Rejection => Some("prose"),
         _ => None,
     }
 }
@@ -391,6 +396,7 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
             let label = element.named(label);
             return if label.is_there() { linked(column, element, &name(label)) } else { name(at) };
         }
+        CellFormat::Rejection => reason(element.read_as()),
         CellFormat::Actor => isolated(&actor(element)),
         CellFormat::Sentence => sentence(element.read_as()),
         CellFormat::Changes => changes(element.read_as()),
@@ -409,15 +415,6 @@ fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
         Some((part, reference)) => html! { a href=(href(&[part, &reference])) { (shown) } },
         None => shown.clone(),
     }
-}
-
-/// Renders the subject of a notification by its name, with a link to its page.
-pub(crate) fn subject(subject: &str, name: &str) -> Markup {
-    let (kind, reference) = subject.split_once(':').unwrap_or((subject, ""));
-    let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
-    let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
-    let shown = if name.is_empty() { words(kind) } else { name.to_owned() };
-    link(page, &shown)
 }
 
 fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {

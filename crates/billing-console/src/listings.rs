@@ -386,7 +386,7 @@ pub const REFUSED: Listing = Listing {
     columns: &[
         column("Date", field!(RefusedUsageJson, day), CellFormat::Day),
         column("Events", field!(RefusedUsageJson, count), CellFormat::Number),
-        column("Reason", field!(RefusedUsageJson, detail), CellFormat::Prose),
+        column("Reason", field!(RefusedUsageJson, detail), CellFormat::Rejection),
         column("Customer", field!(RefusedUsageJson, customer_ref), CellFormat::Labelled(field!(RefusedUsageJson, customer_name)))
             .leading("customers", field!(RefusedUsageJson, customer_ref)),
         column(

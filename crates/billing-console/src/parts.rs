@@ -149,6 +149,15 @@ pub(crate) fn numbered(name: &str, product_no: &str) -> String {
     format!("{name} (product {product_no})")
 }
 
+/// Renders the subject of a notification by its name, with a link to its page.
+pub(crate) fn subject(subject: &str, name: &str) -> Markup {
+    let (kind, reference) = subject.split_once(':').unwrap_or((subject, ""));
+    let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
+    let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
+    let shown = if name.is_empty() { words(kind) } else { name.to_owned() };
+    link(page, &shown)
+}
+
 /// Renders an amount in a column of its currency.
 pub(crate) fn amount_alone(amount: &str, currency: &str) -> Markup {
     html! {

@@ -7,20 +7,28 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::chart::{Point, line, stepped};
+use crate::contract::price;
 use crate::effects::{AGAIN, CONFIRMED};
 use crate::figure::{ONE, billionths, digits};
 use crate::list::table;
 use crate::listings::CONTRACTS;
 use crate::parts::{amount_text, changes, facts, grouped, href, isolated, link, money, name, number, query, section, words};
+use crate::price_table::{PriceTable, add_price, amount_of};
 use billing_api::dto::prices::TierJson;
-use billing_api::dto::pricings::{LineItemJson, PricingJson, PricingRateJson, RatedItemJson};
+use billing_api::dto::pricings::{LineItemJson, PricingJson, PricingRateJson};
 use billing_api::dto::wire::ExactNumber;
 use billing_api::json_view::{JsonAnswer, JsonView};
 
-/// Maximum number of line items with a chart.
+/// Maximum number of line items whose prices determine the quantities of the charts.
 const MAX_DRAWN: usize = 4;
+/// Maximum number of charts.
+const MAX_CHARTS: usize = 20;
 /// Maximum number of quantities per rating request of the API.
 const MAX_QUANTITIES: usize = 200;
+/// Approximate maximum number of rated amounts on a page: the API rates all line items at each quantity.
+const MAX_RATED: usize = 10_000;
+/// Minimum number of quantities for each line item that determines them.
+const FEWEST: usize = 10;
 /// Approximate number of evenly spaced points in a chart.
 const EVEN: i128 = 20;
 /// Default end of a chart's quantity axis.
@@ -49,6 +57,13 @@ pub struct PricingAnswers {
     pub edit: Option<String>,
 }
 
+impl PricingAnswers {
+    /// Returns the amounts for the requested quantity.
+    fn rate(&self) -> Option<JsonView<'_, PricingRateJson>> {
+        self.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonAnswer::view)
+    }
+}
+
 /// A pricing that awaits confirmation.
 #[derive(Clone, Debug)]
 pub struct PricePreview {
@@ -70,9 +85,10 @@ pub struct PricePreview {
     pub back: String,
 }
 
-/// Returns the line items with a chart. The pricing can be a request, in which fields can be missing.
+/// Returns the line items that determine the quantities of the charts. The pricing can be a request, in which fields can be
+/// missing. A table of prices by attributes has no charts.
 fn drawn(pricing: JsonView<'_, PricingJson>) -> impl Iterator<Item = JsonView<'_, LineItemJson>> {
-    pricing.line_items().items().filter(|item| item.kind().is("USAGE")).take(MAX_DRAWN)
+    PriceTable::all(pricing).1.into_iter().filter(|item| item.kind().is("USAGE")).take(MAX_DRAWN)
 }
 
 fn exactly<T>(at: JsonView<'_, T>) -> Option<i128> {
@@ -126,8 +142,10 @@ fn is_asked(quantity: &str) -> Option<i128> {
 
 /// Returns the quantities to rate for the charts of a pricing's page; an empty list without charts.
 pub fn quantities(pricing: JsonView<'_, PricingJson>, asked: &str) -> Vec<String> {
-    let items: Vec<JsonView<'_, LineItemJson>> = drawn(pricing).collect();
-    let each = MAX_QUANTITIES / items.len().max(1);
+    let rated = pricing.line_items().items().filter(|item| item.kind().is("USAGE")).count();
+    let most = MAX_QUANTITIES.min(MAX_RATED / rated.max(1));
+    let items: Vec<JsonView<'_, LineItemJson>> = drawn(pricing).take(most / FEWEST).collect();
+    let each = most / items.len().max(1);
     let mut all = BTreeSet::new();
     for item in items {
         let mut own = BTreeSet::new();
@@ -145,6 +163,7 @@ pub fn quantities(pricing: JsonView<'_, PricingJson>, asked: &str) -> Vec<String
 pub fn pricing(answers: &PricingAnswers) -> Markup {
     let at = answers.pricing.view();
     let (reference, currency) = (at.product_pricing_ref().to_text(), at.currency().to_text());
+    let (tables, others) = PriceTable::all(at);
     html! {
         h1 { (name(at.name())) }
         @if let Some(edit) = &answers.edit { p { a.button href=(edit) { "Edit" } } }
@@ -153,9 +172,15 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
             ("Currency", html! { (currency) }),
             ("Minimum fee", money(at.minimum_fee(), &currency)),
         ]))
-        @if drawn(at).next().is_some() { (calculator(answers, &reference)) }
-        @for item in at.line_items().items() {
-            (section(&name(item.name()), &line_item(item, &currency, answers)))
+        @if at.line_items().items().any(|item| item.kind().is("USAGE")) { (calculator(answers, &reference, &others)) }
+        @for table in &tables {
+            (section(&html! { "Prices of " (isolated(&table.usage_product_ref)) }, &html! {
+                @if answers.edit.is_some() { p { a.button href=(add_price(&reference, &table.usage_product_ref, &[])) { "Add price" } } }
+                (table.markup(&currency, answers.rate()))
+            }))
+        }
+        @for item in charted(others) {
+            (section(&name(item.0.name()), &line_item(item, &currency, answers)))
         }
         (section("Contracts with this pricing", &html! {
             @if JsonView::<Value>::of(&answers.contracts).elements().next().is_some() {
@@ -167,7 +192,8 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
     }
 }
 
-fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
+/// Renders the form that calculates prices, with the amounts of the line items outside tables.
+fn calculator(answers: &PricingAnswers, reference: &str, items: &[JsonView<'_, LineItemJson>]) -> Markup {
     let refused = match &answers.asked {
         Some(Err(why)) => Some(why),
         Some(Ok(_)) | None => None,
@@ -182,10 +208,10 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
             }
             button { "Calculate price" }
         }
-        @if let Some(Ok(rate)) = &answers.asked {
-            @for item in rate.view().line_items().items() {
+        @if let Some(rate) = answers.rate() {
+            @for item in items.iter().filter_map(|item| amount_of(rate, *item)) {
                 p role="status" {
-                    (name(item.name())) ": at " (number(rate.view().quantity())) " → "
+                    (name(item.name())) ": at " (number(rate.quantity())) " → "
                     strong { (money(item.amount(), &item.currency().to_text())) }
                 }
             }
@@ -193,7 +219,17 @@ fn calculator(answers: &PricingAnswers, reference: &str) -> Markup {
     }
 }
 
-fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &PricingAnswers) -> Markup {
+/// Returns each line item, and whether it has a chart.
+fn charted(items: Vec<JsonView<'_, LineItemJson>>) -> impl Iterator<Item = (JsonView<'_, LineItemJson>, bool)> {
+    let mut usage = 0;
+    items.into_iter().map(move |item| {
+        let is_usage = item.kind().is("USAGE");
+        usage += usize::from(is_usage);
+        (item, is_usage && usage <= MAX_CHARTS)
+    })
+}
+
+fn line_item((item, has_chart): (JsonView<'_, LineItemJson>, bool), currency: &str, answers: &PricingAnswers) -> Markup {
     let usage_product = item.usage_product_ref();
     let to_product = usage_product.is_there().then(|| href(&["usage-products", &usage_product.to_text()]));
     html! {
@@ -202,6 +238,7 @@ fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &Pricing
             ("Kind", html! { (words(&item.kind().to_text())) }),
             ("Price model", html! { (words(&item.price().model().to_text())) }),
             ("Usage product", link(to_product, &usage_product.to_text())),
+            ("Aggregation", html! { (words(&item.aggregation().to_text())) }),
             ("Recurrence", html! { (words(&item.recurrence().to_text())) }),
             ("Amount", money(item.price().amount(), currency)),
             ("Unit price", money(item.price().unit_price(), currency)),
@@ -215,9 +252,8 @@ fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &Pricing
             ("Maximum amount", money(item.maximum_amount(), currency)),
         ]))
         @if item.price().tiers().items().next().is_some() { (tiers(item, currency)) }
-        @if item.kind().is("USAGE") {
-            @let asked = answers.asked.as_ref().and_then(|asked| asked.as_ref().ok()).map(JsonAnswer::view);
-            (over_quantity(item, answers.rates.view(), is_asked(&answers.quantity), asked))
+        @if has_chart {
+            (over_quantity(item, answers.rates.view(), is_asked(&answers.quantity), answers.rate()))
         }
     }
 }
@@ -226,19 +262,21 @@ fn line_item(item: JsonView<'_, LineItemJson>, currency: &str, answers: &Pricing
 pub fn price_preview(preview: &PricePreview) -> Markup {
     let (pricing, rates) = (preview.pricing.view(), preview.rates.view());
     let currency = pricing.currency().to_text();
+    let (tables, others) = PriceTable::all(pricing);
     html! {
         h1 { (preview.title) }
         p { (preview.tells) }
         p.muted { "Preview. Nothing is saved yet." }
         div data-result {
-            @for item in pricing.line_items().items() {
-                @if item.kind().is("USAGE") {
+            @for table in &tables { (table.markup(&currency, None)) }
+            @for (item, has_chart) in charted(others) {
+                @if has_chart {
                     (section(&isolated(&name_of(item)), &html! {
                         (examples(item, rates, &currency))
                         (over_quantity(item, rates, None, None))
                     }))
                 } @else {
-                    (facts(&[(name_of(item).as_str(), money(item.price().amount(), &currency))]))
+                    (facts(&[(name_of(item).as_str(), price(item.price(), &currency))]))
                 }
             }
         }
@@ -294,12 +332,6 @@ fn tiers(item: JsonView<'_, LineItemJson>, currency: &str) -> Markup {
             }
         }
     }
-}
-
-/// Returns the rated amount of a line item.
-fn amount_of<'v>(rate: JsonView<'v, PricingRateJson>, item: JsonView<'_, LineItemJson>) -> Option<JsonView<'v, RatedItemJson>> {
-    let id = item.line_item_id().to_text();
-    rate.line_items().items().find(|rated| rated.line_item_id().is(&id))
 }
 
 /// Renders the chart of a line item. `asked` is a quantity within the chart, and `marked` its rated amount.
@@ -375,9 +407,10 @@ mod tests {
         assert!(quantities(JsonView::of(&json!({"line_items": [plan()["line_items"][0]]})), "").is_empty());
         let tiers: Vec<Value> = (1..100).map(|bound| json!({"up_to": bound * 7, "unit_price": 1})).collect();
         let item = json!({"kind": "USAGE", "price": {"model": "VOLUME", "tiers": tiers}});
-        for items in [vec![item.clone()], vec![item; 9]] {
+        for (items, least) in [(vec![item.clone()], 50), (vec![item.clone(); 9], 50), (vec![item; 500], FEWEST)] {
+            let most = MAX_QUANTITIES.min(MAX_RATED / items.len());
             let asked = quantities(JsonView::of(&json!({"line_items": items})), "12");
-            assert!((50..=MAX_QUANTITIES).contains(&asked.len()), "{}", asked.len());
+            assert!((least..=most).contains(&asked.len()), "{}", asked.len());
         }
         let package =
             json!({"line_items": [{"kind": "USAGE", "price": {"model": "PACKAGE", "package_size": 10, "package_price": 5}}]});
@@ -389,6 +422,51 @@ mod tests {
             quantities(JsonView::of(&json!({"line_items": [{}, {"kind": "USAGE"}]})), "").contains(&"1000".to_owned()),
             "a request"
         );
+    }
+
+    #[test]
+    fn prices_by_attributes_are_a_table_whose_last_row_is_the_rest() {
+        let item = |id: &str, condition: Value, unit_price: f64| {
+            json!({"line_item_id": id, "name": id, "kind": "USAGE", "usage_product_ref": "tokens", "included_quantity": 0,
+                "where": condition, "price": {"model": "PER_UNIT", "unit_price": unit_price}})
+        };
+        let mut rest = item("other", Value::Null, 7.0);
+        rest["rest"] = json!(true);
+        let mut requests = item("requests", Value::Null, 0.01);
+        requests["aggregation"] = json!("COUNT");
+        let items = json!([
+            rest,
+            requests,
+            item("in", json!({"kind": ["input"], "model": ["gpt-5", "<b>"]}), 2.0),
+            item("mini", json!({"model": ["gpt-5-mini"]}), 3.0)
+        ]);
+        let rated = |id: &str, amount: u32| json!({"line_item_id": id, "name": id, "currency": "EUR", "amount": amount});
+        let answers = PricingAnswers {
+            pricing: json!({"product_pricing_ref": "models", "name": "Models", "currency": "EUR", "line_items": items}).into(),
+            rates: json!([]).into(),
+            quantity: "4".to_owned(),
+            asked: Some(Ok(
+                json!({"quantity": 4, "line_items": [rated("in", 8), rated("other", 28), rated("requests", 5)]}).into()
+            )),
+            contracts: json!([]),
+            edit: Some("/console/edit/pricings/models".to_owned()),
+        };
+        let page = pricing(&answers).into_string();
+        let (_, table) = page.split_once("aria-label=\"Prices of tokens\"").expect("a table");
+        let (table, below) = table.split_once("</table>").expect("a table");
+        assert!(table.contains("<th scope=\"col\">kind</th><th scope=\"col\">model</th>"), "{table}");
+        let rows: Vec<&str> = table.split("<tr>").skip(2).collect();
+        assert_eq!(rows.len(), 3, "{table}");
+        for (row, parts) in rows.iter().zip([
+            ["<td>input</td><td>gpt-5, &lt;b&gt;</td>", ">2.00 ", ">8.00 "],
+            [">any</span></td><td>gpt-5-mini</td>", ">3.00 ", "mini"],
+            ["colspan=\"2\">All other labels", ">7.00 ", ">28.00 "],
+        ]) {
+            assert!(parts.iter().all(|part| row.contains(part)), "{row}");
+        }
+        assert!(page.contains("/console/pricings/models/add?usage_product_ref=tokens"), "{page}");
+        assert!(below.contains("<h2>requests</h2>") && below.contains("Count") && !page.contains("in: at"), "{below}");
+        assert_eq!(quantities(answers.pricing.view(), "").last().map(String::as_str), Some("1000"), "the fee has a chart");
     }
 
     #[test]

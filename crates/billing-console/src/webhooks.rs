@@ -4,9 +4,9 @@ use billing_api::operation::encoded;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::list::{CellFormat, Column, subject, table};
+use crate::list::{CellFormat, Column, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
-use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, words};
+use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, subject, words};
 use crate::thing::fields;
 use billing_api::dto::notifications::{
     ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, NotificationDataJson, NotificationJson,

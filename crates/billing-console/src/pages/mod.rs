@@ -27,6 +27,7 @@ mod onboarding;
 mod openapi_index;
 mod page_builder;
 mod pick;
+mod price_row;
 mod pricing_form;
 mod ranges;
 mod reads;

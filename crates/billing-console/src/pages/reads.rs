@@ -55,6 +55,7 @@ pub(super) fn done(user: &SessionUser) -> Option<Notice> {
         "enable" => "Administrator enabled.",
         "make" => "Usage format created.",
         "edit" => "Changes saved.",
+        "price" => "Price added. Existing contracts keep their prices until you reprice them.",
         place => match forms::amount_notice(place, &asked) {
             Some(notice) => return Some(Notice::Done(notice)),
             None => contract_tasks::done(place).or_else(|| forms::done(place))?,

@@ -14,7 +14,7 @@ use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
     bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, logo, onboarding,
-    pick, reads, references, roles, runs, team, webhooks,
+    pick, price_row, reads, references, roles, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -100,6 +100,9 @@ pages! {
     GET "documents/{}/xml" needs GetDocumentXml |user, _, [reference]| reads::xml(user, reference);
     GET "events/{}" needs GetEventHistory |user, _, [reference]| reads::event(user, reference);
     GET "pricings/{}" needs GetPricing |user, submitted, [reference]| reads::pricing(user, reference, submitted);
+    GET "pricings/{}/add" needs EditPricing |user, submitted, [reference]| price_row::show(user, reference, submitted);
+    POST "pricings/{}/add" needs EditPricing |user, submitted, [reference]| price_row::act(user, reference, submitted);
+    GET "refused/price" needs GetPricing |user, submitted, []| price_row::of_rejected(user, submitted);
     GET "new/formats" needs CreateUsageFormat |user, _, []| formats::page(user, None);
     POST "new/formats" needs CreateUsageFormat |user, submitted, []| formats::act(user, None, submitted);
     GET "edit/formats/{}" needs EditUsageFormat |user, _, [reference]| formats::page(user, Some(reference));
