@@ -4,10 +4,11 @@ use std::io;
 
 use billing_domain::calendar::{Date, Period};
 use billing_domain::einvoice::business_terms::{
-    Allowance, BusinessTerms, InvoiceLine, Party, PaymentInstructions, PostalAddress, TaxSubtotal,
+    Allowance, BusinessTerms, InvoiceLine, PRODUCT_NO, Party, PaymentInstructions, PostalAddress, TaxSubtotal,
 };
 use billing_domain::money::{Money, Percentage};
 use billing_domain::party::legal::Contact;
+use billing_domain::refs::ProductNo;
 use billing_domain::tax::TaxCategory;
 
 use crate::xml::Xml;
@@ -61,7 +62,12 @@ fn write_line(xml: &mut Xml, line: &InvoiceLine) -> io::Result<()> {
     xml.element("ram:SpecifiedTradeProduct", |xml| {
         xml.optional("ram:SellerAssignedID", line.item_id.as_deref())?;
         xml.text("ram:Name", &line.name)?;
-        xml.optional("ram:Description", line.description.as_deref())
+        xml.optional("ram:Description", line.description.as_deref())?;
+        let Some(ProductNo(number)) = line.product_no else { return Ok(()) };
+        xml.element("ram:ApplicableProductCharacteristic", |xml| {
+            xml.text("ram:Description", PRODUCT_NO)?;
+            xml.text("ram:Value", &number.to_string())
+        })
     })?;
     xml.element("ram:SpecifiedLineTradeAgreement", |xml| {
         xml.element("ram:NetPriceProductTradePrice", |xml| xml.text("ram:ChargeAmount", &line.unit_price.to_string()))

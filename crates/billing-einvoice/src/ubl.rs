@@ -4,10 +4,12 @@ use std::io;
 
 use billing_domain::calendar::Period;
 use billing_domain::einvoice::business_terms::{
-    Allowance, BusinessTerms, InvoiceLine, Note, Party, PaymentInstructions, PostalAddress, Seller, TaxSubtotal, TypeCode,
+    Allowance, BusinessTerms, InvoiceLine, Note, PRODUCT_NO, Party, PaymentInstructions, PostalAddress, Seller, TaxSubtotal,
+    TypeCode,
 };
 use billing_domain::money::{Money, Percentage};
 use billing_domain::party::legal::{Contact, EInvoiceProfile};
+use billing_domain::refs::ProductNo;
 use billing_domain::tax::TaxCategory;
 
 use crate::xml::Xml;
@@ -281,7 +283,12 @@ fn write_line(xml: &mut Xml, line: &InvoiceLine, names: &Names) -> io::Result<()
             xml.element("cac:SellersItemIdentification", |xml| xml.text("cbc:ID", id))?;
         }
         let rate = Some(line.rate).filter(|_| line.category != TaxCategory::O);
-        category(xml, "cac:ClassifiedTaxCategory", line.category, rate, None)
+        category(xml, "cac:ClassifiedTaxCategory", line.category, rate, None)?;
+        let Some(ProductNo(number)) = line.product_no else { return Ok(()) };
+        xml.element("cac:AdditionalItemProperty", |xml| {
+            xml.text("cbc:Name", PRODUCT_NO)?;
+            xml.text("cbc:Value", &number.to_string())
+        })
     })?;
     xml.element("cac:Price", |xml| {
         let currency = line.amount.currency().code();

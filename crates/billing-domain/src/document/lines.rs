@@ -510,3 +510,18 @@ impl FamilySums {
         whole.percent(rate)?.minor().checked_sub(before.amount).ok_or(AmountOutOfRange)
     }
 }
+
+/// Returns the quantities of a period, each with its first day; empty if the quantity is always 1.
+pub(super) fn shown_steps(
+    first: Quantity,
+    period: &ProductPeriod<'_>,
+    steps: &[QuantityStep],
+    first_only: bool,
+) -> Vec<QuantityStep> {
+    let start: NaiveDate = period.start();
+    let mut shown = vec![QuantityStep { from: start, quantity: first }];
+    if !first_only {
+        shown.extend(steps.iter().filter(|step| step.from > start && step.from < period.days().end()));
+    }
+    if shown.iter().all(|step| step.quantity == Quantity::ONE) { Vec::new() } else { shown }
+}

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeSet;
 
-use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 pub use super::usage_totals::{UsageTotals, usage_key};
@@ -12,16 +11,16 @@ pub use super::usage_totals::{UsageTotals, usage_key};
 use super::DocumentKind;
 use super::calculation::{ExcludedAmount, LineCalculation, MinimumFeeCalculation, Proration, QuantityShare};
 use super::lines::{
-    BillWith, DiscountAndTax, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, SumKey, sign,
+    BillWith, DiscountAndTax, DocumentLine, FamilySums, LedgerLine, LineCharge, LineUsage, MINIMUM_FEE_NAME, SumKey, shown_steps,
+    sign,
 };
 use crate::calendar::{Period, plus_days};
 use crate::charge::{Charge, Charges};
 use crate::codes::UnitCode;
-use crate::contract::terms::{MeteredCharge, ProductTerms, QuantityStep, SelectedCharge, SelectedLineItem};
+use crate::contract::terms::{MeteredCharge, ProductTerms, SelectedCharge, SelectedLineItem};
 use crate::contract::{Contract, ProductPeriod};
 use crate::decimal::exact_add;
 use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price, SignedPrice};
-use crate::quantity::Quantity;
 use crate::rating::{Minimum, RatedFixed, RatedShare, RatedUsage, UsageFactors, rate, rate_prepaid, rate_quantities};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
 use crate::tax::TaxTreatment;
@@ -51,8 +50,10 @@ pub struct BilledProduct {
     pub product_no: ProductNo,
     /// The product's pricing.
     pub pricing_ref: PricingRef,
-    /// The pricing's name.
+    /// The name of the product, or else of the pricing.
     pub name: OneLine,
+    /// Whether the name is the product's own.
+    pub has_own_name: bool,
     /// The minimum fee of a period.
     pub minimum_fee: Option<Price>,
     /// The lines. Fixed items come first if both are billed for different periods.
@@ -110,6 +111,7 @@ pub fn total_up(
             product_no: rated.product_no,
             pricing_ref: rated.terms.pricing.pricing_ref.clone(),
             name: rated.terms.shown_name().clone(),
+            has_own_name: rated.terms.name.is_some(),
             minimum_fee: rated.terms.pricing.minimum_fee,
             lines: rated.lines,
             sub_total,
@@ -595,14 +597,4 @@ fn charge_line(charge: &Charge, period: &ProductPeriod<'_>) -> Result<DocumentLi
             ..LineCalculation::default()
         })),
     })
-}
-
-/// Returns the quantities of a period, each with its first day; empty if the quantity is always 1.
-fn shown_steps(first: Quantity, period: &ProductPeriod<'_>, steps: &[QuantityStep], first_only: bool) -> Vec<QuantityStep> {
-    let start: NaiveDate = period.start();
-    let mut shown = vec![QuantityStep { from: start, quantity: first }];
-    if !first_only {
-        shown.extend(steps.iter().filter(|step| step.from > start && step.from < period.days().end()));
-    }
-    if shown.iter().all(|step| step.quantity == Quantity::ONE) { Vec::new() } else { shown }
 }

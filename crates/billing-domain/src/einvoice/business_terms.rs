@@ -10,6 +10,7 @@ use crate::money::{Currency, Money, Percentage};
 use crate::party::Address;
 use crate::party::bank::BankAccountProfile;
 use crate::party::legal::{Contact, EInvoiceProfile, ElectronicAddress};
+use crate::refs::ProductNo;
 use crate::tax::TaxCategory;
 use crate::text::{OneLine, Prose};
 
@@ -281,13 +282,18 @@ pub struct InvoiceLine {
     pub category: TaxCategory,
     /// BT-152.
     pub rate: Percentage,
-    /// BT-153.
+    /// BT-153: the name of the line, after the product's own name if it has one.
     pub name: String,
     /// BT-154: how the amount follows from quantities and prices, if the line's own quantity and price don't show it.
     pub description: Option<String>,
     /// BT-155.
     pub item_id: Option<String>,
+    /// BG-32: the number of the product in the contract, if the document has several products of one pricing.
+    pub product_no: Option<ProductNo>,
 }
+
+/// The name of the attribute with the number of a product (BT-160).
+pub const PRODUCT_NO: &str = "product_no";
 
 impl BusinessTerms {
     /// Returns the specification identifier (BT-24).

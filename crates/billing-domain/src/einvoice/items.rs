@@ -26,7 +26,15 @@ const PERCENT: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// Returns the lines in the order of the document.
 pub(super) fn lines(content: &DocumentContent, language: Language) -> Vec<InvoiceLine> {
     let all = content.products.iter().flat_map(|product| product.lines.iter().map(move |line| (product, line)));
-    all.zip(1..).map(|((product, line), number)| invoice_line(number, product, line, language)).collect()
+    let is_twin =
+        |one: &BilledProduct, other: &BilledProduct| other.pricing_ref == one.pricing_ref && other.product_no != one.product_no;
+    let numbered =
+        |product: &BilledProduct| content.products.iter().any(|other| is_twin(product, other)).then_some(product.product_no);
+    let line = |((product, line), number)| InvoiceLine {
+        product_no: numbered(product),
+        ..invoice_line(number, product, line, language)
+    };
+    all.zip(1..).map(line).collect()
 }
 
 fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine, language: Language) -> InvoiceLine {
@@ -37,6 +45,7 @@ fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine, lan
         let amount = line.amount.to_decimal();
         (if amount < Decimal::ZERO { Decimal::NEGATIVE_ONE } else { Decimal::ONE }, amount.abs())
     });
+    let name = filled(line.name.as_str()).or_else(|| id.clone()).unwrap_or_else(|| "-".to_owned());
     InvoiceLine {
         number,
         quantity,
@@ -46,9 +55,10 @@ fn invoice_line(number: usize, product: &BilledProduct, line: &DocumentLine, lan
         unit_price,
         category: category_of(&product.rates.tax),
         rate: product.rates.tax.rate,
-        name: filled(line.name.as_str()).or_else(|| id.clone()).unwrap_or_else(|| "-".to_owned()),
+        name: if product.has_own_name { format!("{}: {name}", product.name.as_str().trim()) } else { name },
         description: if is_shown { None } else { explain(line, language) },
         item_id: id,
+        product_no: None,
     }
 }
 

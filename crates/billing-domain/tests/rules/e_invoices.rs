@@ -10,7 +10,7 @@ use billing_domain::party::legal::{
 use billing_domain::party::{Address, CustomerProfile, EntityProfile, NetTerms, OnlinePaymentDetails};
 use billing_domain::simulate::{
     Bill, CustomerChange, EntityChange, Prices, SimulatedDocument, Simulation, Terms, charge, customer, entity, flat, graduated,
-    package, per_unit, terms,
+    package, per_unit, pricing, terms,
 };
 use billing_domain::tax::TaxCategory;
 use billing_testkit::{CountingIds, fixtures};
@@ -212,6 +212,21 @@ fn a_quantity_and_a_price_are_shown_if_they_give_the_amount() {
     assert_eq!(lines(&invoice), expected);
     assert_eq!(invoice.lines[3].description.as_deref(), Some("1001: 2 × 5.00 (1000)"));
     assert_adds_up(&invoice);
+}
+
+#[test]
+fn lines_name_a_product_with_its_own_name_and_number_two_products_of_one_pricing() {
+    let team = |workspace: &str| terms("2026-01-01", "2026-12-31").pricing("team").where_labels(&[("workspace", &[workspace])]);
+    let prices = pricing("team").fixed("fee", "50.00").usage("calls", per_unit("0.10"));
+    let of = |story: Simulation| {
+        let invoice = written(story.until("2026-02-05").expect("a simulation").document("UB-INV-1"));
+        let shown = |line: &InvoiceLine| format!("{} {:?}", line.name, line.product_no.map(|number| number.0));
+        invoice.lines.iter().map(shown).collect::<Vec<_>>()
+    };
+    let one = complete().pricing(prices).contract(team("w1").named("Team w1").tax("19"));
+    assert_eq!(of(one.clone()), ["Team w1: fee None", "Team w1: calls None"]);
+    let both = ["Team w1: fee Some(0)", "Team w1: calls Some(0)", "fee Some(1)", "calls Some(1)"];
+    assert_eq!(of(one.contract(team("w2").tax("19"))), both);
 }
 
 #[test]

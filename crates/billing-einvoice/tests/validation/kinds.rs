@@ -6,8 +6,8 @@ use billing_domain::money::Currency;
 use billing_domain::party::NetTerms;
 use billing_domain::party::legal::EInvoiceProfile;
 use billing_domain::simulate::{
-    Bill, Prices, Simulation, Terms, charge, customer, entity, graduated, item, package, per_unit, percentage, quantity_of,
-    terms, volume,
+    Bill, Prices, Simulation, Terms, charge, customer, entity, graduated, item, package, per_unit, percentage, pricing,
+    quantity_of, terms, volume,
 };
 use billing_domain::tax::TaxCategory;
 use billing_testkit::fixtures::line;
@@ -57,6 +57,10 @@ pub(crate) fn all(profile: EInvoiceProfile) -> Vec<Kind> {
 fn plain(profile: EInvoiceProfile) -> Vec<Kind> {
     let first = |simulation: Simulation| document(&january(simulation), "UB-INV-1");
     let begin = || simulation(profile);
+    let team = pricing("team").fixed("fee", "50.00").usage("calls", per_unit("0.10"));
+    let of_team = |workspace: &str| {
+        terms("2026-01-01", "2026-12-31").pricing("team").where_labels(&[("workspace", &[workspace])]).tax("19")
+    };
     let discounted = plan().usage("calls", tiers()).tax("19").discount("10");
     let long = "<&>\"'".repeat(800);
     let mut many = plan().tax("19");
@@ -94,6 +98,10 @@ fn plain(profile: EInvoiceProfile) -> Vec<Kind> {
             },
         ),
         ("note", first(begin().contract(plan().tax("19").note("Thanks <&>")))),
+        (
+            "two-products-of-one-pricing",
+            first(begin().pricing(team).contract(of_team("w1").named("Team <&>")).contract(of_team("w2"))),
+        ),
     ]
 }
 

@@ -34,7 +34,7 @@ use super::paper::{self, TaxBasisMirror};
 use super::party::PaymentMirror;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
-use super::{column, list_of, option_of};
+use super::{column, is_false, list_of, option_of};
 use crate::text_value;
 
 /// An issued document to be written: its head and its content.
@@ -247,6 +247,8 @@ struct StoredProduct {
     pricing_ref: PricingRef,
     #[serde(with = "text_value")]
     name: OneLine,
+    #[serde(default, skip_serializing_if = "is_false")]
+    has_own_name: bool,
     #[serde(with = "text_value::option")]
     minimum_fee: Option<Price>,
     #[serde(with = "lines")]
@@ -272,13 +274,14 @@ mod product {
 
     pub(super) fn serialize<S: Serializer>(product: &BilledProduct, serializer: S) -> Result<S::Ok, S::Error> {
         // The pattern names every field, so that a new field fails to compile.
-        let BilledProduct { product_no, pricing_ref, name, minimum_fee, lines, sub_total, rates, discount, net } =
+        let BilledProduct { product_no, pricing_ref, name, has_own_name, minimum_fee, lines, sub_total, rates, discount, net } =
             product.clone();
         let DiscountAndTax { discount: discount_rate, tax: TaxTreatment { rate: tax_rate, basis: treatment } } = rates;
         let stored = StoredProduct {
             product_no,
             pricing_ref,
             name,
+            has_own_name,
             minimum_fee,
             lines,
             sub_total,
@@ -298,6 +301,7 @@ mod product {
             product_no: product.product_no,
             pricing_ref: product.pricing_ref,
             name: product.name,
+            has_own_name: product.has_own_name,
             minimum_fee: product.minimum_fee,
             lines: product.lines,
             sub_total: product.sub_total,
@@ -341,11 +345,6 @@ struct StoredLine {
     calculation: Option<Box<LineCalculation>>,
 }
 list_of!(quantities: QuantityStep = "QuantityStepMirror");
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
-}
 
 /// Returns the billing that a line implies: fixed for a line item without usage, and by usage for all others. A line of
 /// prepaid usage states explicitly that it is billed like a fixed one.

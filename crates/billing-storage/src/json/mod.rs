@@ -121,3 +121,9 @@ macro_rules! option_of {
     };
 }
 use option_of;
+
+/// Returns whether a field is omitted.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}

@@ -229,6 +229,7 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
             product_no: ProductNo(no),
             pricing_ref: w.pricing.pricing_ref.clone(),
             name: fixtures::line("API"),
+            has_own_name: no == 1,
             minimum_fee: (no == 0).then(|| price("12.50")),
             lines,
             sub_total: cents(sub_total),
