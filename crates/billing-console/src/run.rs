@@ -84,13 +84,17 @@ fn by_fate(documents: JsonView<'_, Vec<RunDocumentJson>>) -> (Value, Value) {
     (Value::Array(issued), Value::Array(voided))
 }
 
+/// Maximum number of rows of a table, so that the page of a run of thousands of documents stays small.
+const MAX_ROWS: usize = 100;
+
 /// Renders a table of the first elements, unless it is empty.
 fn listed(title: &str, columns: &[Column], elements: JsonView<'_>, count: &str) -> Markup {
-    let shown = elements.elements().count();
+    let first: Value = elements.elements().take(MAX_ROWS).map(|element| element.json().clone()).collect();
+    let shown = first.as_array().map_or(0, Vec::len);
     html! {
         @if shown > 0 {
             (section(title, &html! {
-                (table(title, columns, elements))
+                (table(title, columns, JsonView::of(&first)))
                 @if count != shown.to_string() { p.muted { "The first " (shown) " of " (grouped(count)) "." } }
             }))
         }
@@ -200,6 +204,14 @@ mod tests {
             "voided": [], "failed": [], "next": "x"});
         let shown = billing_preview(JsonView::of(&report), &MonthBefore::default()).into_string();
         assert!(shown.contains("<button>Run billing</button>") && shown.contains("time limit"), "{shown}");
+    }
+
+    #[test]
+    fn a_preview_of_many_documents_shows_the_first() {
+        let issued: Vec<Value> = (0..120).map(|n| json!({"kind": "INVOICE", "document_number": format!("UB-INV-{n}")})).collect();
+        let shown = billing_preview(JsonView::of(&json!({"issued": issued})), &MonthBefore::default()).into_string();
+        assert!(shown.contains("UB-INV-99<") && !shown.contains("UB-INV-100<"), "{shown}");
+        assert!(shown.contains("The first 100 of 120."), "{shown}");
     }
 
     #[test]
