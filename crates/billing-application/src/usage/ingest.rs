@@ -194,10 +194,13 @@ impl<'a> IngestBatch<'a> {
             progress.live = self.lock_totals(cx, &matched, &mut books)?;
         }
         let all = matched.len();
+        // One copy of a book serves all its groups, because few decisions are refused.
+        let mut loaded: BooksByRef = BTreeMap::new();
         for group in grouped(matched) {
             let contract_ref = group[0].key.contract_ref;
             let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-            Self::post_group(cx, book, group, &mut progress)?;
+            let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
+            Self::post_group(cx, (before, book), group, &mut progress)?;
         }
         if let Some((shortcuts, totals)) = added {
             // All of it is stored already, or nothing stays.
@@ -404,13 +407,13 @@ impl<'a> IngestBatch<'a> {
     /// cost for any number of events. Others are posted one by one.
     fn post_group<'n>(
         cx: &Cx<'_>,
-        book: &mut ContractBook,
+        (before, book): (&ContractBook, &mut ContractBook),
         group: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
     ) -> UseCaseResult<()> {
-        let (before, now, mut ids) = (book.clone(), cx.now, cx.ids());
+        let (now, mut ids) = (cx.now, cx.ids());
         let mut post = |book: &mut ContractBook, key: &UsageKey, events: &[CountedEvent]| {
-            book.decide_or_restore(&before, |book| post::post_usage(book, key, events, now, &mut ids)).map_err(UseCaseError::from)
+            book.decide_or_restore(before, |book| post::post_usage(book, key, events, now, &mut ids)).map_err(UseCaseError::from)
         };
         let mut rest = group.into_iter();
         let mut may_share = true;

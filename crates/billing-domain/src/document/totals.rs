@@ -228,16 +228,15 @@ impl DocumentContent {
 ///
 /// # Errors
 /// Returns [`MoneyError`] when an amount exceeds the exact decimal range.
-pub fn lines_of_period(
+pub fn lines_of_period<'i>(
     contract: &Contract,
     period: &ProductPeriod<'_>,
-    usage: &UsageTotals,
-    charges: &Charges,
+    line_items: impl IntoIterator<Item = &'i SelectedLineItem>,
+    (usage, charges): (&UsageTotals, &Charges),
 ) -> Result<Vec<DocumentLine>, MoneyError> {
     let currency = period.terms.pricing.currency;
-    let mut lines = Vec::new();
-    let mut billed = Money::zero(currency);
-    for item in &period.terms.line_items {
+    let (mut lines, mut billed) = (Vec::new(), Money::zero(currency));
+    for item in line_items {
         let of_item = match &item.charge {
             SelectedCharge::Fixed { .. } => fixed_line(contract, item, period, currency)?.into_iter().collect(),
             SelectedCharge::Usage(metered) => usage_lines(contract.contract_ref, item, metered, period, currency, usage)?,

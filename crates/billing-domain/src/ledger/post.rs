@@ -226,11 +226,12 @@ fn period_of<'c>(contract: &'c Contract, key: &UsageKey) -> Result<ProductPeriod
 
 /// Records the new totals, unless the resulting price is above the limit for documents (billing rules 6).
 fn put_totals(book: &mut ContractBook, change: &UsageChange<'_>) -> Result<(), Refusal> {
-    let before = book.price_of(&change.period)?;
+    let price = |book: &ContractBook| book.price_of_changed(&change.period, |item| change.affects(item));
+    let before = price(book)?;
     for key in change.events.keys() {
         book.put(Entry::UsageMoved { key: key.clone(), total: change.after.get(key), onto: None })?;
     }
-    book.require_in_range(&before, &book.price_of(&change.period)?)
+    book.require_in_range(&before, &price(book)?)
 }
 
 /// Records which document carries the event.

@@ -34,7 +34,8 @@ pub(super) fn require_price_limit_of_periods(
     for (no, day) in periods {
         let price_in = |contract: &Contract, usage: &UsageTotals| {
             let period = contract.product(no).and_then(|product| product.period_at(day));
-            let price = period.map(|period| lines_of_period(contract, &period, usage, book.charges()));
+            let price =
+                period.map(|period| lines_of_period(contract, &period, &period.terms.line_items, (usage, book.charges())));
             Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
         };
         book.require_in_range(&price_in(&book.contract, book.usage())?, &price_in(&amendment.contract, &usage)?)?;

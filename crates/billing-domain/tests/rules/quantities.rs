@@ -197,7 +197,8 @@ fn lines(
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     let contract = Contract { products: vec![product.clone()], ..contract };
-    lines_of_period(&contract, &period, &UsageTotals::default(), &Charges::default()).expect("in range")
+    lines_of_period(&contract, &period, &period.terms.line_items, (&UsageTotals::default(), &Charges::default()))
+        .expect("in range")
 }
 
 #[test]

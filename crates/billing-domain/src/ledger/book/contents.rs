@@ -1,6 +1,7 @@
 //! The contents of documents: what a draft would bill, and with which rates.
 
 use super::*;
+use crate::contract::terms::SelectedLineItem;
 use crate::ledger::reconcile::UnbilledLine;
 
 impl ContractBook {
@@ -231,7 +232,20 @@ impl ContractBook {
 
     /// Returns the lines of a period's price with the current usage.
     pub(in crate::ledger) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, MoneyError> {
-        lines_of_period(&self.contract, period, &self.usage, &self.charges)
+        lines_of_period(&self.contract, period, &period.terms.line_items, (&self.usage, &self.charges))
+    }
+
+    /// Returns the same lines without those of line items that the book has no usage of: if it was loaded for drafts, it has only
+    /// the totals that an event changes, and a pricing can have hundreds of line items (billing rules 6).
+    pub(in crate::ledger) fn price_of_changed(
+        &self,
+        period: &ProductPeriod<'_>,
+        is_changed: impl Fn(&SelectedLineItem) -> bool,
+    ) -> Result<Vec<DocumentLine>, MoneyError> {
+        let is_selective = |item: &SelectedLineItem| item.metered().is_some_and(|metered| metered.charge.selector.is_selective());
+        let is_needed = |item: &&SelectedLineItem| self.extent == Extent::Whole || !is_selective(item) || is_changed(item);
+        let line_items = period.terms.line_items.iter().filter(is_needed);
+        lines_of_period(&self.contract, period, line_items, (&self.usage, &self.charges))
     }
 
     /// Returns the discount and tax of a line of a period on a document that is issued on a day, and whether the tax follows a
