@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::report_data::{MAX_REPORT_KEY_CHARS, ReportData};
+use crate::report_data::{MAX_REPORT_KEY_CHARS, ReportData, is_report_key};
 use crate::violation::Violations;
 
 /// The maximum number of label keys of a condition.
@@ -103,9 +103,7 @@ impl LabelKey {
     /// # Errors
     /// Returns [`LabelKeyError`] if the text is empty, too long or has control characters.
     pub fn parse(text: &str) -> Result<Self, LabelKeyError> {
-        let is_short = text.chars().nth(MAX_REPORT_KEY_CHARS).is_none();
-        let is_key = !text.is_empty() && is_short && !text.chars().any(char::is_control);
-        if is_key { Ok(Self(text.to_owned())) } else { Err(LabelKeyError) }
+        if is_report_key(text) { Ok(Self(text.to_owned())) } else { Err(LabelKeyError) }
     }
 
     /// Returns the key as text.

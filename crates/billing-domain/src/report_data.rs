@@ -54,6 +54,12 @@ pub enum ReportDataError {
     Value(String),
 }
 
+/// Returns whether a text can be a key: 1 to [`MAX_REPORT_KEY_CHARS`] characters without control characters.
+pub(crate) fn is_report_key(text: &str) -> bool {
+    let is_short = text.chars().nth(MAX_REPORT_KEY_CHARS).is_none();
+    !text.is_empty() && is_short && !text.chars().any(char::is_control)
+}
+
 impl ReportData {
     /// Creates report data after checking the limits of keys and values.
     ///
@@ -64,8 +70,7 @@ impl ReportData {
             return Err(ReportDataError::TooManyKeys);
         }
         for (key, value) in &entries {
-            let chars = key.chars().count();
-            if chars == 0 || chars > MAX_REPORT_KEY_CHARS || key.chars().any(char::is_control) {
+            if !is_report_key(key) {
                 return Err(ReportDataError::Key(key.clone()));
             }
             let text = match value {

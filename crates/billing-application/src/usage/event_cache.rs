@@ -103,7 +103,8 @@ impl EventCache {
 
     /// Drops entries.
     pub(super) fn forget<'k>(&self, keys: impl IntoIterator<Item = &'k CacheKey>) {
-        for (key, entries) in keys.into_iter().zip(self.0.iter().cycle()) {
+        let Some(entries) = &self.0 else { return };
+        for key in keys {
             entries.remove(key);
         }
     }

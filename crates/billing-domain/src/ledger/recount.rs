@@ -59,13 +59,15 @@ impl Recount {
         let terms = contract.period_of(period_key).map(|period| period.terms);
         let is_unique = terms.is_some_and(|terms| terms.unique_by(&period_key.usage_product_ref).is_some());
         let digest = digest.filter(|_| is_unique);
-        match contract.counting_key(period_key, labels.as_ref()) {
-            Ok(key) if digest.is_some() == is_unique => {
+        let counting = terms.and_then(|terms| terms.select(&period_key.usage_product_ref, labels.as_ref()).ok());
+        match counting.filter(|_| digest.is_some() == is_unique) {
+            Some(line_item) => {
+                let key = period_key.of_line_item(line_item);
                 let event = self.live.add(&key, digest, event);
                 let total = self.totals.entry(key).or_insert(UsageTotal::ZERO);
                 *total = total.plus(event)?;
             }
-            Ok(_) | Err(_) => match &mut self.uncounted {
+            None => match &mut self.uncounted {
                 Some(uncounted) => uncounted.count += 1,
                 None => self.uncounted = Some(UncountedEvents { first: event.event_ref, labels, count: 1 }),
             },

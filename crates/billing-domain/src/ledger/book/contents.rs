@@ -242,8 +242,7 @@ impl ContractBook {
         period: &ProductPeriod<'_>,
         is_changed: impl Fn(&SelectedLineItem) -> bool,
     ) -> Result<Vec<DocumentLine>, MoneyError> {
-        let is_selective = |item: &SelectedLineItem| item.metered().is_some_and(|metered| metered.charge.selector.is_selective());
-        let is_needed = |item: &&SelectedLineItem| self.extent == Extent::Whole || !is_selective(item) || is_changed(item);
+        let is_needed = |item: &&SelectedLineItem| self.extent == Extent::Whole || is_changed(item);
         let line_items = period.terms.line_items.iter().filter(is_needed);
         lines_of_period(&self.contract, period, line_items, (&self.usage, &self.charges))
     }
