@@ -222,6 +222,7 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     }
     add("GET", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);
     add("DELETE", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);
+    add("DELETE", "/api/entities/{}", None, entity, UNKNOWN_NAME);
     add("POST", "/api/charges/edit/{}", Some(json!({"unit_price": 1})), "theirs-charge", UNKNOWN_NAME);
     add("POST", "/api/charges/", Some(charge("{}", "new-charge")), &theirs.contract_ref, UNKNOWN_UUID);
     add("GET", "/api/charges/filter?customer_ref={}", None, customer, UNKNOWN_NAME);

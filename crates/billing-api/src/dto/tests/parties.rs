@@ -407,6 +407,7 @@ fn usage_products_are_shown_whole() {
       "unit": null,
       "unit_code": "C62",
       "aggregation": "SUM",
+      "unique_by": null,
       "updated_at": "2026-01-01T00:00:00Z"
     }
     "#);
