@@ -202,12 +202,20 @@ impl Model {
         self.parts().iter().any(|part| part.minor.abs() > 1_000_000_000)
     }
 
-    /// Returns whether the next state has a line, or the lines of a product in a service period, above the limit of documents
-    /// and above the present amount (billing rules 6).
+    /// Returns whether the next state has a line, the lines of a product in a service period, or agreed quantities of a whole
+    /// period, above the limit of documents and above the present amount (billing rules 6).
     pub(crate) fn makes_too_large(&self, next: &Self) -> bool {
         /// The key of a product's lines in a service period, or of one of these lines.
         type Sum = (u16, Date, Option<(Option<String>, With)>);
         const MOST: i128 = 1_000_000_000_000_000;
+        let agreed = |model: &Self, no: u16| {
+            let product = model.products.iter().find(|product| product.no == no);
+            product.map_or(0, |product| product.plan().map(|it| it.terms.most_agreed()).max().unwrap_or(0))
+        };
+        let is_too_large = |now: i128, was: i128| now > MOST && now > was;
+        if next.products.iter().any(|product| is_too_large(agreed(next, product.no), agreed(self, product.no))) {
+            return true;
+        }
         let sums = |model: &Self| {
             let mut lines: BTreeMap<Sum, i128> = BTreeMap::new();
             for part in model.parts() {
@@ -217,7 +225,7 @@ impl Model {
             lines
         };
         let (before, after) = (sums(self), sums(next));
-        after.iter().any(|(key, sum)| sum.abs() > MOST && sum.abs() > before.get(key).map_or(0, |sum| sum.abs()))
+        after.iter().any(|(key, sum)| is_too_large(sum.abs(), before.get(key).map_or(0, |sum| sum.abs())))
     }
 
     /// Returns whether the discount applies to a line item.

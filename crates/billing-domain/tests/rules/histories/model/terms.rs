@@ -8,6 +8,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::patch::Patch;
 
 use super::calendar::{Date, days_between, plus_months};
+use super::rating;
 use crate::histories::spec::*;
 
 /// An agreed line item.
@@ -121,6 +122,20 @@ impl Terms {
         agreed.all_items &= !matches!(element.items, Patch::Set(_));
         agreed.check_issue_day()?;
         Ok(agreed)
+    }
+
+    /// Returns the price of a whole period without usage, if each item had its largest agreed quantity all the time.
+    pub(crate) fn most_agreed(&self) -> i128 {
+        let of_item = |item: &Item| match &item.charge {
+            ChargeSpec::Fixed { price, .. } => {
+                let quantities = item.quantities.iter().map(|(_, quantity)| *quantity).chain([1_000]);
+                quantities.map(|quantity| rating::fixed(price, &[(quantity, 1)], 1, self.currency)).max().unwrap_or(0)
+            }
+            ChargeSpec::Usage(usage) => {
+                usage.prepaid.map_or(0, |prepaid| rating::usage(usage, rating::raw_quantity(prepaid), 0, (1, 1), self.currency))
+            }
+        };
+        self.items.iter().map(|item| i128::from(of_item(item))).sum()
     }
 
     pub(crate) fn is_one_time(&self) -> bool {
