@@ -94,6 +94,8 @@ pub enum Flag {
     /// The request brings one event, which the usage writer groups with others. The writer then also looks up the bearer
     /// token's key.
     Grouped,
+    /// The response is empty (204) if a usage format skips the event.
+    Skips,
 }
 
 /// An operation: one method on one path.

@@ -17,7 +17,7 @@ use billing_application::{UseCase, administrators, notifications, search, verify
 use billing_domain::access::{Administrator, ApiKey};
 use billing_domain::catalog::{Pricing, UsageProduct};
 use billing_domain::einvoice::Missing;
-use billing_domain::format::MappedEvent;
+use billing_domain::format::MappedRecord;
 use billing_domain::notification::Notification;
 use billing_domain::page::Page;
 use billing_domain::party::bank::BankAccount;
@@ -52,7 +52,7 @@ use crate::dto::entities::{EntityBody, EntityEditBody, EntityJson, EntityNameJso
 use crate::dto::events::{EventBody, EventJson, EventResultJson, EventRevisionJson, EventUpdateBody};
 use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
-use crate::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
+use crate::dto::formatted::{FormattedEventBody, FormattedResultJson, FormattedUpdateBody};
 use crate::dto::health::HealthJson;
 use crate::dto::imports::{FileBody, ImportJson, ImportResponse, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
@@ -388,20 +388,24 @@ macro_rules! each_operation {
                 ///
                 /// Transactions hold 1,000 events each. Each event is assigned to its document or rejected individually. NDJSON
                 /// events are recorded and answered line by line while they arrive, with `atomic` as a query parameter. An atomic
-                /// batch or a batch with an Idempotency-Key is recorded in one transaction.
+                /// batch or a batch with an Idempotency-Key is recorded in one transaction. With `format_name` or `format_ref`, each
+                /// event is a free-form event that the usage format converts.
                 POST "/api/usage/event/batch" Permission(RecordUsage) as RecordBatch record_batch,
                     takes BatchBody | "application/x-ndjson",
                     asks BatchParams,
                     answers BatchResultJson | "application/x-ndjson": "One result per event, in request order",
-                    refuses batch_refused too_many_events,
+                    refuses batch_refused too_many_events unknown_format,
                     by batches::record_batch (route);
 
                 /// Converts a free-form usage event with a usage format, records it and assigns it to its document.
+                ///
+                /// A format with `for_each` gives several events, which are recorded in one transaction. An event that the format
+                /// skips is answered with 204.
                 POST "/api/usage/event/formatted" Permission(RecordUsage) as RecordFormattedEvent record_formatted_event,
                     takes FormattedEventBody,
-                    answers EventJson: "The recorded event as converted by the format",
-                    refuses matching format_error unknown_format,
-                    is DryRun,
+                    answers FormattedResultJson: "The recorded event as converted by the format",
+                    refuses matching batch_refused format_error unknown_format,
+                    is DryRun Skips,
                     by usage::record_formatted_event;
 
                 /// Replaces a usage event with another free-form event and updates its documents in the same request.
@@ -744,7 +748,7 @@ macro_rules! each_operation {
                 /// Tests a usage format or a mapping with an event and stores nothing.
                 POST "/api/usage/formats/test" Permission(TestFormat) as TestUsageFormat test_usage_format,
                     takes FormatTestBody,
-                    runs Services |services, by, it| use_cases::test_format(services, by, &it.body) => MappedEvent,
+                    runs Services |services, by, it| use_cases::test_format(services, by, &it.body) => MappedRecord,
                     answers Json<FormatTestJson>: "The converted event",
                     refuses format_error unknown_format,
                     is Question Evaluates;

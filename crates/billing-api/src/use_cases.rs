@@ -10,7 +10,7 @@ use billing_application::{Cx, Services, formats, run_history, usage};
 use billing_application::{notifications, webhooks};
 use billing_domain::access::Principal;
 use billing_domain::audit::AuditedKind;
-use billing_domain::format::MappedEvent;
+use billing_domain::format::MappedRecord;
 use billing_domain::imports::ImportRecord;
 use billing_domain::notification::Subject;
 use billing_domain::page::{ListSortKey, Page, PageRequest};
@@ -35,8 +35,8 @@ pub fn all_found<Q, T>(query: Option<Q>, find: impl FnOnce(&Q) -> UseCaseResult<
     query.map_or_else(|| Ok(Vec::new()), |query| find(&query))
 }
 
-/// Converts an event with a format or a mapping and stores nothing.
-pub fn test_format(services: &Services, principal: &Principal, body: &FormatTestBody) -> UseCaseResult<MappedEvent> {
+/// Converts a record with a format or a mapping and stores nothing.
+pub fn test_format(services: &Services, principal: &Principal, body: &FormatTestBody) -> UseCaseResult<MappedRecord> {
     let incomplete = UseCaseError::InvariantViolation("a test without a format and a mapping");
     let (tested, event) = body.clone().tested().ok_or(incomplete)?;
     formats::test_format(services, principal, &tested, &event)

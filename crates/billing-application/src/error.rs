@@ -21,6 +21,22 @@ pub enum MappingOrigin {
     Stored,
 }
 
+/// The position of an event in a request with several events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventPlace {
+    /// The position in the batch. `None` for the elements of a single event.
+    pub index: Option<usize>,
+    /// The position in the list of elements, if a usage format gives one.
+    pub item: Option<usize>,
+}
+
+impl EventPlace {
+    /// Returns the place of an event of a batch.
+    pub const fn in_batch(index: usize) -> Self {
+        Self { index: Some(index), item: None }
+    }
+}
+
 /// The reason why a use case failed. Nothing is stored then.
 #[derive(Debug, Error)]
 pub enum UseCaseError {
@@ -115,9 +131,9 @@ pub enum UseCaseError {
     /// Too many requests are queued.
     #[error("too many requests are waiting: retry after the given delay")]
     Overloaded,
-    /// An atomic batch contains rejected events. Lists their indices and errors.
+    /// Events that are recorded together contain rejected ones. Lists their positions and errors.
     #[error("invalid events: {}; no event is stored", .0.len())]
-    EventsRefused(Vec<(usize, UseCaseError)>),
+    EventsRefused(Vec<(EventPlace, UseCaseError)>),
     /// The result is larger than a response may be.
     #[error("{detail}")]
     TooMuch {

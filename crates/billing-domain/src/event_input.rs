@@ -2,6 +2,7 @@
 
 use crate::calendar::Timestamp;
 use crate::format::RefOrName;
+use crate::idempotency::{BodyHash, MAX_KEY_CHARS};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
@@ -68,8 +69,10 @@ pub struct FileEvent {
     /// The customer's reference, if the event has it in the default shape. `None` if only a usage format or a look-up of a
     /// name finds the customer.
     pub customer_ref: Option<CustomerRef>,
-    /// The key that identifies repeated events, or `None`.
+    /// The key that identifies repeated events, or `None`. A usage format can give the events of the line other keys.
     pub known_by: Option<FileEventKey>,
+    /// The digest of the line, for the keys that a usage format gives.
+    pub body: BodyHash,
 }
 
 /// The key that identifies repeated events of a file.
@@ -101,6 +104,9 @@ pub fn require_not_future(occurred_at: Timestamp, now: Timestamp) -> Result<(), 
     }
     Ok(())
 }
+
+/// The maximum length in characters of the key of a record with several events: each event's key adds `#` and its number.
+pub const MAX_RECORD_KEY_CHARS: usize = MAX_KEY_CHARS - 3;
 
 /// The maximum number of events in a batch.
 pub const MAX_BATCH_EVENTS: usize = 10_000;

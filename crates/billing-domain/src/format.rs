@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::access::Actor;
 use crate::calendar::Timestamp;
+use crate::idempotency::IdempotencyKey;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, FormatRef, UsageProductRef};
 use crate::text::OneLine;
@@ -16,6 +17,8 @@ use crate::usage::{ReportData, ReportDataError, ReportValue, Validations};
 
 /// The maximum length of an expression in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 2048;
+/// The maximum number of elements in a list of `for_each`.
+pub const MAX_RECORD_ELEMENTS: usize = 100;
 /// The name of the built-in format.
 pub const DEFAULT_FORMAT_NAME: &str = "Default Format";
 /// The reference of the built-in format. Organizations can't use it for their own formats.
@@ -105,6 +108,33 @@ impl MappedColumns {
     }
 }
 
+/// The path of a field in an event: the names of the enclosing fields, then the field's own name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FieldPath {
+    /// The names of the enclosing fields, from the outside in.
+    pub parents: Vec<String>,
+    /// The name of the field.
+    pub name: String,
+}
+
+impl FieldPath {
+    /// Creates the path of a field that the event itself has.
+    pub fn of_event(name: impl Into<String>) -> Self {
+        Self { parents: Vec::new(), name: name.into() }
+    }
+
+    /// Creates a path from names, or returns `None` if there are none.
+    pub fn new(mut names: Vec<String>) -> Option<Self> {
+        let name = names.pop()?;
+        Some(Self { parents: names, name })
+    }
+
+    /// Returns all names from the outside in.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parents.iter().chain([&self.name]).map(String::as_str)
+    }
+}
+
 /// The source of a format's additional report data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ReportMapping {
@@ -117,7 +147,7 @@ pub enum ReportMapping {
     Rest,
     /// The entries of one field of the event in their order. The field is an object of plain values. A missing field gives no report
     /// data.
-    Field(String),
+    Field(FieldPath),
 }
 
 /// The expressions of a format.
@@ -137,6 +167,13 @@ pub struct FormatMapping {
     pub currency: Option<Expression>,
     /// The expression for the required entity of the document. It may return nothing.
     pub entity_ref: Option<Expression>,
+    /// The expression for the idempotency key, a text or a number. It may return nothing.
+    pub idempotency_key: Option<Expression>,
+    /// The condition under which a record has no event. If it names `item`, it is evaluated for each element.
+    pub skip_if: Option<Expression>,
+    /// The expression for a list of at most [`MAX_RECORD_ELEMENTS`] elements. Each element has an event, and the other expressions
+    /// see the element as `item`.
+    pub for_each: Option<Expression>,
 }
 
 /// A version of a usage format. Events refer to the version that mapped them.
@@ -173,9 +210,12 @@ impl UsageFormat {
                 customer: either(r#"get(event, "customer_ref")"#, r#"get(event, "customer_name")"#),
                 usage_product: either(r#"get(event, "usage_product_ref")"#, r#"get(event, "usage_product_name")"#),
                 quantity: Expression::constant("event.quantity"),
-                report_data: ReportMapping::Field("additional_report_data".to_owned()),
+                report_data: ReportMapping::Field(FieldPath::of_event("additional_report_data")),
                 currency: Some(Expression::constant(r#"get(get(event, "validations"), "currency")"#)),
                 entity_ref: Some(Expression::constant(r#"get(get(event, "validations"), "entity_ref")"#)),
+                idempotency_key: None,
+                skip_if: None,
+                for_each: None,
             },
         }
     }
@@ -216,6 +256,52 @@ pub struct MappedEvent {
     pub report_data: Option<ReportData>,
     /// The checks against the document. `None` if the format returns neither a currency nor an entity.
     pub validations: Option<Validations>,
+    /// The idempotency key, if the format returns one.
+    pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// The result of mapping a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MappedRecord<T = MappedEvent, E = FormatError> {
+    /// The record has no event: its condition is true, or its list is empty.
+    Skipped,
+    /// The event of a format without `for_each`.
+    Event(Box<T>),
+    /// The elements of a record in order. A skipped element is `None`, and an element that can't be mapped is an error.
+    Elements(Vec<Result<Option<T>, E>>),
+}
+
+impl<T, E> MappedRecord<T, E> {
+    /// Returns the number of events.
+    pub fn events(&self) -> usize {
+        match self {
+            Self::Skipped => 0,
+            Self::Event(_) => 1,
+            Self::Elements(elements) => elements.iter().filter(|element| matches!(element, Ok(Some(_)))).count(),
+        }
+    }
+
+    /// Converts each event and each error of an element, which has a position.
+    ///
+    /// # Errors
+    /// Returns the error of the conversion for a record with one event. Errors of elements are in the result.
+    pub fn try_map<U, F>(
+        self,
+        mut convert: impl FnMut(Option<usize>, Result<T, E>) -> Result<U, F>,
+    ) -> Result<MappedRecord<U, F>, F> {
+        Ok(match self {
+            Self::Skipped => MappedRecord::Skipped,
+            Self::Event(event) => MappedRecord::Event(Box::new(convert(None, Ok(*event))?)),
+            Self::Elements(elements) => {
+                let mut of_item = |(item, element): (usize, Result<Option<T>, E>)| match element {
+                    Ok(None) => Ok(None),
+                    Ok(Some(event)) => convert(Some(item), Ok(event)).map(Some),
+                    Err(error) => convert(Some(item), Err(error)).map(Some),
+                };
+                MappedRecord::Elements(elements.into_iter().enumerate().map(&mut of_item).collect())
+            }
+        })
+    }
 }
 
 /// The target field of an expression.
@@ -243,6 +329,12 @@ pub enum FormatTarget {
     Currency,
     /// The required entity of the document.
     EntityRef,
+    /// The idempotency key.
+    IdempotencyKey,
+    /// The condition that skips a record.
+    SkipIf,
+    /// The list of a record's elements.
+    ForEach,
 }
 
 impl FormatTarget {
@@ -261,6 +353,9 @@ impl FormatTarget {
             Self::ReportColumn(key) => vec!["additional_report_data", key],
             Self::Currency => vec!["validations", "currency"],
             Self::EntityRef => vec!["validations", "entity_ref"],
+            Self::IdempotencyKey => vec!["idempotency_key"],
+            Self::SkipIf => vec!["skip_if"],
+            Self::ForEach => vec!["for_each"],
         }
     }
 }

@@ -90,8 +90,10 @@ pub struct ImportRecord {
     pub recorded: u64,
     /// The number of events that were already recorded.
     pub already_there: u64,
-    /// The number of rejected lines.
+    /// The number of rejected events, and of lines that can't be read.
     pub refused: u64,
+    /// The number of lines, and of elements of lines, that the usage format skips.
+    pub skipped: u64,
     /// The first documents of the import's events, at most [`MAX_IMPORT_DOCUMENTS`].
     pub documents: Vec<ImportedDocument>,
     /// The number of further documents.
@@ -111,7 +113,7 @@ impl ImportRecord {
         request_id: Option<RequestId>,
         begun_at: Timestamp,
     ) -> Self {
-        let (recorded, already_there, refused, more_documents) = (0, 0, 0, 0);
+        let (recorded, already_there, refused, skipped, more_documents) = (0, 0, 0, 0, 0);
         Self {
             import_ref,
             file,
@@ -123,6 +125,7 @@ impl ImportRecord {
             recorded,
             already_there,
             refused,
+            skipped,
             documents: Vec::new(),
             more_documents,
             undone: None,

@@ -34,6 +34,16 @@ impl ReportValue {
             Self::Number(text) | Self::Text(text) => text.len(),
         }
     }
+
+    /// Returns the text of the value as a label, or `None` if it has none. See [`ReportData::label`].
+    pub fn label(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Null => None,
+            Self::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
+            Self::Number(number) => Some(plain_number(number)),
+            Self::Text(text) => Some(Cow::Borrowed(text.as_str())).filter(|text| !text.is_empty()),
+        }
+    }
 }
 
 /// Additional report data of an event: ordered keys and values that become columns of the usage report.
@@ -95,12 +105,7 @@ impl ReportData {
     /// A label that is missing, null or empty has no text.
     pub fn label(&self, key: &str) -> Option<Cow<'_, str>> {
         let (_, value) = self.entries().iter().find(|(name, _)| name == key)?;
-        match value {
-            ReportValue::Null => None,
-            ReportValue::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
-            ReportValue::Number(number) => Some(plain_number(number)),
-            ReportValue::Text(text) => Some(Cow::Borrowed(text.as_str())).filter(|text| !text.is_empty()),
-        }
+        value.label()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The step budget that the expressions of one event share. Steps are counted, not timed, so that the result does not
+//! The step budget that the expressions of one record share. Steps are counted, not timed, so that the result does not
 //! depend on the machine's load.
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Whole mappings: compiled once, cached, and evaluated field by field.
+//! Whole mappings: compiled once, cached, and evaluated element by element and field by field.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Display};
@@ -6,19 +6,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::format::{
-    Expression, FormatError, FormatMapping, FormatTarget, MappedEvent, Naming, RefOrName, ReportMapping,
+    FieldPath, FormatError, FormatMapping, FormatTarget, MAX_RECORD_ELEMENTS, MappedEvent, MappedRecord, RefOrName, ReportMapping,
 };
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::money::Currency;
 use billing_domain::ports::EventMapper;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, RefError, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportDataError, ReportValue, Validations};
-use rhai::{Engine, Scope};
+use rhai::{Array, Engine, Scope};
 use serde_json::Value;
 
-use crate::program::{EVENT, Program};
-use crate::values::{event_value, kind, plain, read_event, submitted};
+use crate::compiled::{Compiled, Names};
+use crate::program::{EVENT, ITEM, Program};
+use crate::values::{MAX_EVENTS_BYTES, event_value, kind, plain, read_event, shortened, submitted};
 use crate::{budget, engine};
 
 /// The maximum number of compiled mappings in the cache. A further one replaces an arbitrary entry.
@@ -29,24 +31,6 @@ pub struct RhaiMapper {
     engine: Engine,
     // The key is the mapping, not its reference and version: those are unique only within an organization.
     compiled: RwLock<HashMap<FormatMapping, Arc<Compiled>>>,
-}
-
-struct Compiled {
-    timestamp: Program,
-    customer: Names,
-    usage_product: Names,
-    quantity: Program,
-    columns: Vec<(String, Program)>,
-    currency: Option<Program>,
-    entity_ref: Option<Program>,
-    /// The event's fields that the expressions name.
-    named: HashSet<String>,
-}
-
-enum Names {
-    Ref(Program),
-    Name(Program),
-    Either { reference: Program, name: Program },
 }
 
 impl RhaiMapper {
@@ -60,7 +44,7 @@ impl RhaiMapper {
         if let Some(found) = self.compiled.read().unwrap_or_else(PoisonError::into_inner).get(mapping) {
             return Ok(Arc::clone(found));
         }
-        let fresh = self.compile(mapping).map_err(|mut errors| errors.swap_remove(0))?;
+        let fresh = Compiled::compile(&self.engine, mapping).map_err(|mut errors| errors.swap_remove(0))?;
         let fresh = Arc::new(fresh);
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
         if compiled.len() >= MAX_COMPILED_FORMATS
@@ -70,42 +54,6 @@ impl RhaiMapper {
         }
         compiled.insert(mapping.clone(), Arc::clone(&fresh));
         Ok(fresh)
-    }
-
-    /// Compiles a mapping. The list of errors is never empty.
-    fn compile(&self, mapping: &FormatMapping) -> Result<Compiled, Vec<FormatError>> {
-        let mut errors = Vec::new();
-        let mut named = HashSet::new();
-        let mut program = |target, expression: &Expression| match Program::compile(&self.engine, target, expression) {
-            Ok(program) => {
-                named.extend(program.fields.iter().cloned());
-                Some(program)
-            }
-            Err(error) => {
-                errors.push(error);
-                None
-            }
-        };
-        let timestamp = program(FormatTarget::Timestamp, &mapping.timestamp);
-        let customer = names(&mapping.customer, FormatTarget::CustomerRef, FormatTarget::CustomerName, &mut program);
-        let (by_ref, by_name) = (FormatTarget::UsageProductRef, FormatTarget::UsageProductName);
-        let usage_product = names(&mapping.usage_product, by_ref, by_name, &mut program);
-        let quantity = program(FormatTarget::Quantity, &mapping.quantity);
-        let mut columns = Vec::new();
-        if let ReportMapping::Columns(listed) = &mapping.report_data {
-            for (key, expression) in listed.entries() {
-                columns
-                    .extend(program(FormatTarget::ReportColumn(key.clone()), expression).map(|program| (key.clone(), program)));
-            }
-        }
-        let currency = mapping.currency.as_ref().and_then(|expression| program(FormatTarget::Currency, expression));
-        let entity_ref = mapping.entity_ref.as_ref().and_then(|expression| program(FormatTarget::EntityRef, expression));
-        match (timestamp, customer, usage_product, quantity) {
-            (Some(timestamp), Some(customer), Some(usage_product), Some(quantity)) if errors.is_empty() => {
-                Ok(Compiled { timestamp, customer, usage_product, quantity, columns, currency, entity_ref, named })
-            }
-            _ => Err(errors),
-        }
     }
 }
 
@@ -123,10 +71,10 @@ impl fmt::Debug for RhaiMapper {
 
 impl EventMapper for RhaiMapper {
     fn check(&self, mapping: &FormatMapping) -> Result<(), Vec<FormatError>> {
-        self.compile(mapping).map(|_| ())
+        Compiled::compile(&self.engine, mapping).map(drop)
     }
 
-    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
+    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedRecord, FormatError> {
         let compiled = self.compiled(mapping)?;
         let about_event = |reason| fail(FormatTarget::Event, reason);
         let fields = read_event(event).map_err(about_event)?;
@@ -134,30 +82,113 @@ impl EventMapper for RhaiMapper {
         let mut scope = Scope::new();
         scope.push_dynamic(EVENT, value);
         budget::start(event.len(), values);
-        let mut run = Run { engine: &self.engine, scope: &mut scope };
-        Ok(MappedEvent {
-            timestamp: run.timestamp(&compiled.timestamp)?,
-            customer: run.names(&compiled.customer, CustomerRef::parse)?,
-            usage_product: run.names(&compiled.usage_product, UsageProductRef::parse)?,
-            quantity: run.quantity(&compiled.quantity)?,
-            report_data: match &mapping.report_data {
-                ReportMapping::None => None,
-                ReportMapping::Columns(_) => Some(run.columns(&compiled.columns)?),
-                ReportMapping::Rest => Some(rest(&fields, &compiled.named)?),
-                ReportMapping::Field(name) => entries(&fields, name)?,
-            },
-            validations: run.validations(&compiled)?,
-        })
+        let mut run = Run { engine: &self.engine, scope: &mut scope, compiled: &compiled, mapping, fields: &fields };
+        run.record(event.len())
     }
 }
 
-/// The engine and the event of an evaluation.
+/// The engine, the mapping and the record of an evaluation.
 struct Run<'a, 'scope> {
     engine: &'a Engine,
     scope: &'a mut Scope<'scope>,
+    compiled: &'a Compiled,
+    mapping: &'a FormatMapping,
+    fields: &'a serde_json::Map<String, Value>,
 }
 
 impl Run<'_, '_> {
+    /// Maps the record, which has `bytes` bytes.
+    fn record(&mut self, bytes: usize) -> Result<MappedRecord, FormatError> {
+        let compiled = self.compiled;
+        let is_of_items = compiled.skip_if.as_ref().is_some_and(|condition| condition.named.has_item);
+        if !is_of_items && self.is_skipped()? {
+            return Ok(MappedRecord::Skipped);
+        }
+        let Some(for_each) = &compiled.for_each else {
+            return self.event().map(|event| MappedRecord::Event(Box::new(event)));
+        };
+        let items = self.items(for_each)?;
+        if items.is_empty() {
+            return Ok(MappedRecord::Skipped);
+        }
+        let mut elements = Vec::with_capacity(items.len());
+        for item in items {
+            self.scope.push_dynamic(ITEM, item);
+            let is_skipped = if is_of_items { self.is_skipped() } else { Ok(false) };
+            elements.push(is_skipped.and_then(|is_skipped| if is_skipped { Ok(None) } else { self.event().map(Some) }));
+            self.scope.rewind(1);
+        }
+        let events = elements.iter().filter(|element| matches!(element, Ok(Some(_)))).count();
+        if bytes * events > MAX_EVENTS_BYTES {
+            let reason = format!("gives {events} events of a record of {bytes} bytes: at most {MAX_EVENTS_BYTES} bytes in all");
+            return Err(for_each.fail(reason));
+        }
+        self.require_own_keys(&elements)?;
+        Ok(MappedRecord::Elements(elements))
+    }
+
+    fn is_skipped(&mut self) -> Result<bool, FormatError> {
+        let Some(condition) = &self.compiled.skip_if else { return Ok(false) };
+        let value = condition.evaluate(self.engine, self.scope)?;
+        value.as_bool().map_err(|_| condition.fail(format!("gives {}: true or false expected", kind(&value))))
+    }
+
+    fn items(&mut self, for_each: &Program) -> Result<Array, FormatError> {
+        let value = for_each.evaluate(self.engine, self.scope)?;
+        let given = kind(&value);
+        let items = value.into_array().map_err(|_| for_each.fail(format!("gives {given}: list expected")))?;
+        if items.len() > MAX_RECORD_ELEMENTS {
+            let reason = format!("gives a list of {}: at most {MAX_RECORD_ELEMENTS} elements", items.len());
+            return Err(for_each.fail(reason));
+        }
+        Ok(items)
+    }
+
+    /// Rejects a record in which two events have the same key, because the second one would count as a repeat of the first.
+    fn require_own_keys(&self, elements: &[Result<Option<MappedEvent>, FormatError>]) -> Result<(), FormatError> {
+        let Some(program) = &self.compiled.idempotency_key else { return Ok(()) };
+        let mut first = HashMap::new();
+        for (index, element) in elements.iter().enumerate() {
+            if let Ok(Some(MappedEvent { idempotency_key: Some(key), .. })) = element
+                && let Some(before) = first.insert(key, index)
+            {
+                let shown = shortened(key.as_str());
+                return Err(program.fail(format!("gives {shown} for items {before} and {index}: name item in the key")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Maps the event, or the element in the scope.
+    fn event(&mut self) -> Result<MappedEvent, FormatError> {
+        let compiled = self.compiled;
+        Ok(MappedEvent {
+            timestamp: self.timestamp(&compiled.timestamp)?,
+            customer: self.names(&compiled.customer, CustomerRef::parse)?,
+            usage_product: self.names(&compiled.usage_product, UsageProductRef::parse)?,
+            quantity: self.quantity(&compiled.quantity)?,
+            report_data: match &self.mapping.report_data {
+                ReportMapping::None => None,
+                ReportMapping::Columns(_) => Some(self.columns(&compiled.columns)?),
+                ReportMapping::Rest => Some(rest(self.fields, &compiled.named)?),
+                ReportMapping::Field(path) => entries(self.fields, path)?,
+            },
+            validations: self.validations()?,
+            idempotency_key: self.key()?,
+        })
+    }
+
+    fn key(&mut self) -> Result<Option<IdempotencyKey>, FormatError> {
+        let Some(program) = &self.compiled.idempotency_key else { return Ok(None) };
+        let value = program.evaluate(self.engine, self.scope)?;
+        match plain(&value) {
+            Some(value @ (ReportValue::Null | ReportValue::Number(_) | ReportValue::Text(_))) => {
+                value.label().map(|text| program.read(&text, IdempotencyKey::parse)).transpose()
+            }
+            _ => Err(program.fail(format!("gives {}: text or number expected", kind(&value)))),
+        }
+    }
+
     fn timestamp(&mut self, program: &Program) -> Result<Timestamp, FormatError> {
         let text = program.text(self.engine, self.scope)?;
         program.read(&text, Timestamp::parse)
@@ -204,7 +235,8 @@ impl Run<'_, '_> {
         report_data(entries)
     }
 
-    fn validations(&mut self, compiled: &Compiled) -> Result<Option<Validations>, FormatError> {
+    fn validations(&mut self) -> Result<Option<Validations>, FormatError> {
+        let compiled = self.compiled;
         let currency = self.optional(compiled.currency.as_ref(), Currency::from_code)?;
         let entity_ref = self.optional(compiled.entity_ref.as_ref(), EntityRef::parse)?;
         let any = currency.is_some() || entity_ref.is_some();
@@ -222,39 +254,26 @@ impl Run<'_, '_> {
     }
 }
 
-fn names(
-    naming: &Naming,
-    by_ref: FormatTarget,
-    by_name: FormatTarget,
-    program: &mut impl FnMut(FormatTarget, &Expression) -> Option<Program>,
-) -> Option<Names> {
-    match naming {
-        Naming::Ref(reference) => program(by_ref, reference).map(Names::Ref),
-        Naming::Name(name) => program(by_name, name).map(Names::Name),
-        Naming::Either { reference, name } => {
-            // Both are compiled, so that the errors of both are reported.
-            let (reference, name) = (program(by_ref, reference), program(by_name, name));
-            reference.zip(name).map(|(reference, name)| Names::Either { reference, name })
-        }
-    }
-}
-
 fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> Result<ReportData, FormatError> {
     let others = fields.iter().filter(|(key, _)| !named.contains(*key));
     report_data(others.map(|(key, value)| (key.clone(), submitted(value))).collect())
 }
 
-fn entries(fields: &serde_json::Map<String, Value>, name: &str) -> Result<Option<ReportData>, FormatError> {
-    match fields.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(entries)) => {
-            if let Some((key, _)) = entries.iter().find(|(_, value)| value.is_array() || value.is_object()) {
-                return Err(fail(FormatTarget::ReportColumn(key.clone()), "must be a plain value"));
-            }
-            report_data(entries.iter().map(|(key, value)| (key.clone(), submitted(value))).collect()).map(Some)
-        }
-        Some(_) => Err(fail(FormatTarget::ReportData, format!("`{name}` must be an object"))),
+fn entries(fields: &serde_json::Map<String, Value>, path: &FieldPath) -> Result<Option<ReportData>, FormatError> {
+    let mut found = fields;
+    let mut passed: Vec<&str> = Vec::new();
+    for name in path.names() {
+        passed.push(name);
+        found = match found.get(name) {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::Object(entries)) => entries,
+            Some(_) => return Err(fail(FormatTarget::ReportData, format!("`{}` must be an object", passed.join(".")))),
+        };
     }
+    if let Some((key, _)) = found.iter().find(|(_, value)| value.is_array() || value.is_object()) {
+        return Err(fail(FormatTarget::ReportColumn(key.clone()), "must be a plain value"));
+    }
+    report_data(found.iter().map(|(key, value)| (key.clone(), submitted(value))).collect()).map(Some)
 }
 
 fn report_data(entries: Vec<(String, ReportValue)>) -> Result<ReportData, FormatError> {

@@ -6,11 +6,13 @@ use billing_domain::format::{Expression, FormatError, FormatTarget};
 use rhai::{AST, Dynamic, Engine, Scope};
 
 use crate::failure::EvaluationError;
-use crate::source;
+use crate::source::{self, NamedValues};
 use crate::values::{kind, shortened};
 
-/// The only variable of an expression.
+/// The variable of the event.
 pub(crate) const EVENT: &str = "event";
+/// The variable of an element of the event's list, in a mapping with `for_each`.
+pub(crate) const ITEM: &str = "item";
 
 /// A compiled expression with its target field.
 #[derive(Debug)]
@@ -18,22 +20,30 @@ pub(crate) struct Program {
     target: FormatTarget,
     expression: Expression,
     ast: AST,
-    /// The event's fields that the expression names.
-    pub(crate) fields: Vec<String>,
+    /// The event's fields and the variables that the expression names.
+    pub(crate) named: NamedValues,
 }
 
 impl Program {
-    pub(crate) fn compile(engine: &Engine, target: FormatTarget, expression: &Expression) -> Result<Self, FormatError> {
+    /// Compiles an expression over some variables.
+    pub(crate) fn compile(
+        engine: &Engine,
+        target: FormatTarget,
+        expression: &Expression,
+        variables: &[&'static str],
+    ) -> Result<Self, FormatError> {
         let parse = || {
-            let fields = source::fields(expression.as_str())?;
+            let named = source::named_values(expression.as_str())?;
             // In strict mode, variables outside this scope are unknown.
             let mut scope = Scope::new();
-            scope.push(EVENT, Dynamic::UNIT);
+            for variable in variables {
+                scope.push(*variable, Dynamic::UNIT);
+            }
             let ast = engine.compile_expression_with_scope(&scope, expression.as_str()).map_err(EvaluationError::from)?;
-            Ok((fields, ast))
+            Ok((named, ast))
         };
         match parse() {
-            Ok((fields, ast)) => Ok(Self { target, expression: expression.clone(), ast, fields }),
+            Ok((named, ast)) => Ok(Self { target, expression: expression.clone(), ast, named }),
             Err(failure) => Err(error(target, expression, failure)),
         }
     }

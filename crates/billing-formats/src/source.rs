@@ -1,28 +1,39 @@
-//! Static analysis of an expression's text: the event's fields that it names, and forms that the parser accepts but
-//! must not.
+//! Static analysis of an expression's text: the event's fields and the variables that it names, and forms that the parser
+//! accepts but must not.
 
 use crate::failure::EvaluationError;
+use crate::program::{EVENT, ITEM};
 
 /// A decimal holds every number with this many digits; the parser would round a longer literal.
 const MAX_LITERAL_DIGITS: usize = 28;
 
-/// Returns the event's fields that an expression names, with repetitions.
-pub(crate) fn fields(source: &str) -> Result<Vec<String>, EvaluationError> {
-    let mut fields = Vec::new();
+/// What an expression names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamedValues {
+    /// The event's fields, with repetitions.
+    pub(crate) fields: Vec<String>,
+    /// Whether the expression names the element of a list.
+    pub(crate) has_item: bool,
+}
+
+/// Returns what an expression names.
+pub(crate) fn named_values(source: &str) -> Result<NamedValues, EvaluationError> {
+    let mut named = NamedValues::default();
     let mut rest = source;
     let mut after_point = false;
     while let Some(first) = rest.chars().next() {
         let token = token_len(rest)?;
         let (token, after) = rest.split_at(token);
-        if token == "event" && !after_point {
-            fields.extend(field_after_event(after));
+        if token == EVENT && !after_point {
+            named.fields.extend(field_after_event(after));
         }
+        named.has_item |= token == ITEM && !after_point;
         if !first.is_whitespace() {
             after_point = first == '.';
         }
         rest = after;
     }
-    Ok(fields)
+    Ok(named)
 }
 
 /// Returns the length of the first name, number, text or other character of a source.
@@ -91,7 +102,22 @@ mod tests {
             ("1.5 + event.größe", &["größe"]),
         ];
         for (source, expected) in rows {
-            assert_eq!(fields(source).expect(source), expected, "{source}");
+            assert_eq!(named_values(source).expect(source).fields, expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn an_expression_names_the_element_as_a_variable_only() {
+        for (source, expected) in [
+            ("item", true),
+            ("event.usage[item]", true),
+            ("item.amount > 0", true),
+            ("event.item", false),
+            ("event . item", false),
+            (r#"event["item"]"#, false),
+            ("items + my_item", false),
+        ] {
+            assert_eq!(named_values(source).expect(source).has_item, expected, "{source}");
         }
     }
 
@@ -99,9 +125,9 @@ mod tests {
     fn forms_that_would_be_misread_are_refused() {
         let long = "1".repeat(29);
         for bad in ["'a'", "`a${event.b}`", "1 // two", "1 /* two */", "\"open", &long, &format!("0.{long}")] {
-            assert!(fields(bad).is_err(), "{bad}");
+            assert!(named_values(bad).is_err(), "{bad}");
         }
-        assert!(fields(r#""it's // `fine`""#).is_ok());
-        assert!(fields(&"1".repeat(28)).is_ok());
+        assert!(named_values(r#""it's // `fine`""#).is_ok());
+        assert!(named_values(&"1".repeat(28)).is_ok());
     }
 }

@@ -15,6 +15,9 @@ pub const MAX_EVENT_VALUES: usize = 2_000;
 /// The maximum size in bytes of a text, in an event or created by an expression.
 pub const MAX_TEXT_BYTES: usize = 16 * 1024;
 
+/// The maximum number of bytes that the events of one record may keep of it together: its size times its events.
+pub const MAX_EVENTS_BYTES: usize = 1024 * 1024;
+
 /// The digits that a [`Decimal`] can hold.
 const DIGITS: Digits = Digits { integer: 28, fraction: 28 };
 

@@ -94,6 +94,9 @@ pub(crate) fn format(bytes: &[u8]) {
         report_data: ReportMapping::Columns(MappedColumns::new(vec![("x".to_owned(), column)]).expect("a valid key")),
         currency: None,
         entity_ref: None,
+        idempotency_key: None,
+        skip_if: None,
+        for_each: None,
     };
     let mapper = RhaiMapper::new();
     let can_be_read = mapper.check(&mapping).is_ok();

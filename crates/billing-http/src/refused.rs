@@ -22,8 +22,8 @@ struct RefusalReason<'p> {
     detail: &'p str,
 }
 
-/// Generic code; the first entry of `errors` has the specific one.
-const INVALID: &str = "validation_failed";
+/// Generic codes; the first entry of `errors` has the specific one.
+const GENERIC: [&str; 2] = ["validation_failed", "batch_refused"];
 /// Not a refusal: the same request can succeed later.
 const IN_PROGRESS: &str = "request_in_progress";
 
@@ -36,7 +36,7 @@ pub(crate) fn is_refusal(problem: &Problem) -> bool {
 fn why(problem: &Problem) -> RefusalReason<'_> {
     let first = problem.errors().first();
     RefusalReason {
-        code: first.filter(|_| problem.code() == INVALID).map_or(problem.code(), |first| first.code),
+        code: first.filter(|_| GENERIC.contains(&problem.code())).map_or(problem.code(), |first| first.code),
         pointer: first.map(|first| first.pointer.as_str()),
         detail: first.map_or(problem.detail(), |first| first.detail.as_str()),
     }

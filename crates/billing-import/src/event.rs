@@ -157,7 +157,9 @@ fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &Read
         }
         (None, None) => None,
     };
-    Ok(FileEvent { line, event: text, event_ref, customer_ref, known_by })
+    // The default shape gives no keys.
+    let body = reading.format_name.as_ref().map_or(BodyHash([0; 32]), |_| hash(Some(event)));
+    Ok(FileEvent { line, event: text, event_ref, customer_ref, known_by, body })
 }
 
 /// Returns the hash of an event with a key. It equals the hash of the event in a batch or, with a format, of the body

@@ -79,8 +79,8 @@ pub enum FileNameError {
 }
 
 impl FileName {
-    /// The maximum length of a name: a key contains the name and any line number.
-    pub const MAX_CHARS: usize = 227;
+    /// The maximum length of a name: a key contains the name, any line number, and any number of an element of a line.
+    pub const MAX_CHARS: usize = 224;
 
     /// Validates a name.
     ///

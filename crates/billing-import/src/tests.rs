@@ -1,7 +1,7 @@
 //! Files in all formats, and the errors of invalid ones.
 
-use billing_domain::event_input::{FileEventKey, FileLine};
-use billing_domain::idempotency::MAX_KEY_CHARS;
+use billing_domain::event_input::{FileEventKey, FileLine, MAX_RECORD_KEY_CHARS};
+
 use billing_domain::refs::CustomerRef;
 use serde_json::{Value, json};
 
@@ -110,9 +110,9 @@ fn a_name_leaves_room_for_every_line_number_in_a_key() {
         assert_eq!(FileName::parse(no_name).expect_err(no_name).to_string(), reason);
     }
     let too_long = FileName::parse(&"é".repeat(FileName::MAX_CHARS + 1)).expect_err("one character too many");
-    assert_eq!(too_long.to_string(), "must be at most 227 characters");
+    assert_eq!(too_long.to_string(), "must be at most 224 characters");
     let longest = FileName::parse(&"é".repeat(FileName::MAX_CHARS)).expect("a name");
-    assert_eq!(longest.key(u64::MAX).expect("a key").as_str().chars().count(), MAX_KEY_CHARS);
+    assert_eq!(longest.key(u64::MAX).expect("a key").as_str().chars().count(), MAX_RECORD_KEY_CHARS);
 }
 
 #[test]

@@ -551,6 +551,7 @@ tables! {
         recorded -> BigInt,
         already_there -> BigInt,
         refused -> BigInt,
+        skipped -> BigInt,
         documents -> Text,
         more_documents -> BigInt,
         undone -> Nullable<Text>,

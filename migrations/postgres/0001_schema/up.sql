@@ -894,6 +894,7 @@ CREATE TABLE usage_imports (
     recorded        BIGINT NOT NULL,
     already_there   BIGINT NOT NULL,
     refused         BIGINT NOT NULL,
+    skipped         BIGINT NOT NULL,
     documents       TEXT NOT NULL,
     more_documents  BIGINT NOT NULL,
     undone          TEXT,

@@ -886,6 +886,7 @@ CREATE TABLE usage_imports (
     recorded        INTEGER NOT NULL,
     already_there   INTEGER NOT NULL,
     refused         INTEGER NOT NULL,
+    skipped         INTEGER NOT NULL,
     documents       TEXT NOT NULL,
     more_documents  INTEGER NOT NULL,
     undone          TEXT,

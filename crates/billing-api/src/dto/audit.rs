@@ -239,8 +239,10 @@ answer! {
         recorded: u64 = file.taken.recorded,
         /// Number of events that were already recorded.
         already_there: u64 = file.taken.already_there,
-        /// Number of rejected lines.
+        /// Number of rejected events, and of lines that cannot be read.
         refused: u64 = file.refused,
+        /// Number of lines, and of elements of lines, that the usage format skips.
+        skipped: u64 = file.taken.skipped,
         /// Number of documents that recorded events were assigned to.
         documents: u64 = file.taken.documents.len() as u64,
     }

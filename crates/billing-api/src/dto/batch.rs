@@ -1,28 +1,66 @@
 //! Batches of usage events.
 
-use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
+use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent, SentRecord};
+use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
+use billing_json::{KEY_MEMBER, hash};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::declare::{Body as _, Listed, body, wire};
 use super::events::{EventBody, EventResultJson};
+use super::wire::FreeFormEvent;
 use crate::problem::ProblemJson;
 
 body! {
     /// Usage events to record.
     BatchBody {
-        /// Events.
+        /// Events. If the query names a usage format, free-form events; their field `idempotency_key` is their key, unless the
+        /// format gives one.
         events: Vec<EventInPlace>,
         /// Whether one rejected event rejects the whole batch. Default: false.
         atomic: bool = false,
     }
 }
 
+body! {
+    /// Free-form usage events to convert and record, if the query names a usage format.
+    RecordBatchBody {
+        /// Events.
+        events: Vec<RecordInPlace>,
+        /// Whether one rejected event rejects the whole batch, as in [`BatchBody`].
+        atomic: bool = false,
+    }
+}
+
 /// An event of a batch, or its violations.
 pub struct EventInPlace;
+/// A free-form event of a batch, or its violations.
+pub struct RecordInPlace;
 
 wire! {
     EventInPlace of Result<NewUsageEvent, Violations>: |node| Some(node.read_separately(EventBody::read_event)), |schemas| EventBody::schema(schemas);
+    RecordInPlace of Result<SentRecord, Violations>: |node| Some(node.read_separately(read_record)), |schemas| schemas.refer::<FreeFormEvent>();
+}
+
+/// Reads a free-form event of a batch, which can contain its idempotency key. The format is unknown.
+///
+/// # Errors
+/// Returns the violation of the event as a whole or of its key.
+pub fn read_record(event: &Value) -> Result<SentRecord, Violations> {
+    let Value::Object(members) = event else { return Err(Violations::one(&[], "wrong_type", "must be an object")) };
+    let body = hash(Some(event));
+    let sent = match members.get(KEY_MEMBER) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(key)) => {
+            let key = IdempotencyKey::parse(key);
+            let key = key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?;
+            Some(EventKey { key, body })
+        }
+        Some(_) => return Err(Violations::one(&[KEY_MEMBER], "wrong_type", "must be a string")),
+    };
+    Ok(SentRecord { event: event.to_string(), sent, body })
 }
 
 impl Listed for EventInPlace {
@@ -30,12 +68,27 @@ impl Listed for EventInPlace {
     const REMEDY: &'static str = ": send the other events in another batch";
 }
 
+impl Listed for RecordInPlace {
+    const MAX: usize = EventInPlace::MAX;
+    const REMEDY: &'static str = EventInPlace::REMEDY;
+}
+
 /// The results of a batch.
 #[expect(dead_code, reason = "describes an answer that is put together from kept answers")]
 #[derive(ToSchema)]
 pub struct BatchResultJson {
-    /// One result per event, in request order.
-    results: Vec<BatchEventResultJson>,
+    /// One result per event, in request order. Null for an event that the usage format skips.
+    results: Vec<Option<BatchResultEntryJson>>,
+}
+
+/// The result of an event, or of each element of a usage format with `for_each`.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum BatchResultEntryJson {
+    /// One event.
+    Event(BatchEventResultJson),
+    /// Elements in the order of the list; null for a skipped element.
+    Elements(Vec<Option<BatchEventResultJson>>),
 }
 
 /// The result of one event: its document, or the reason for its rejection.

@@ -1,20 +1,24 @@
 //! Usage formats in requests and responses, and format tests.
 
 use billing_application::formats::{FormatContent, FormatView, TestedFormat};
-use billing_domain::format::{Expression, FormatMapping, MappedColumns, MappedEvent, Naming, RefOrName, ReportMapping};
+use billing_domain::format::{
+    Expression, FormatMapping, MappedColumns, MappedEvent, MappedRecord, Naming, RefOrName, ReportMapping,
+};
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue, Validations};
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::declare::{
-    ResponseValue, SharedObjectResponse, SkipIfNone, Wire, answer, body, edit, fields, ignore_response_fields, object, wire,
+    ResponseValue, SharedObjectResponse, SkipIfNone, Wire, answer, body, edit, fields, ignore_response_fields, object, response,
+    wire,
 };
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
 use super::values::{CurrencyCode, FreeForm, LineText, NewFormatRef, TimestampText, report_entries};
-use super::wire::{ExactNumber, NamedRef, REST, ReportDataJson, ReportMappingJson, field_of_event};
+use super::wire::{ExactNumber, NamedRef, REST, ReportDataJson, ReportMappingJson, path_in_event};
 
 fields! {
     edit FormatContent {
@@ -64,6 +68,14 @@ object! {
         additional_report_data: SkipIfNone<ReportMapping>,
         /// Checks on the event's document.
         validations: SkipIfNone<MappingValidations>,
+        /// Expression for the idempotency key of the event, a text or a number. Takes precedence over every other key. Without
+        /// a result, the event has no key or the key of its request, record or line.
+        idempotency_key: SkipIfNone<Expression>,
+        /// Condition under which the record has no event and is skipped. If it names `item`, it skips single elements.
+        skip_if: SkipIfNone<Expression>,
+        /// Expression for a list of at most 100 elements. Each element has an event, and the other expressions see the element
+        /// as `item`.
+        for_each: SkipIfNone<Expression>,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -101,6 +113,9 @@ impl Mapping {
             report_data: self.additional_report_data.unwrap_or(ReportMapping::None),
             currency,
             entity_ref,
+            idempotency_key: self.idempotency_key,
+            skip_if: self.skip_if,
+            for_each: self.for_each,
         })
     }
 
@@ -117,6 +132,9 @@ impl Mapping {
             quantity: mapping.quantity.clone(),
             additional_report_data: Some(mapping.report_data.clone()).filter(|data| *data != ReportMapping::None),
             validations: (checks.currency.is_some() || checks.entity_ref.is_some()).then_some(checks),
+            idempotency_key: mapping.idempotency_key.clone(),
+            skip_if: mapping.skip_if.clone(),
+            for_each: mapping.for_each.clone(),
         }
     }
 }
@@ -140,11 +158,14 @@ fn shown_naming(naming: &Naming) -> (Option<Expression>, Option<Expression>) {
 
 fn report_mapping(node: Node<'_>) -> Option<ReportMapping> {
     let Some(text) = node.as_text() else { return columns(node) };
-    let field = Expression::parse(text).ok().and_then(|text| field_of_event(text.as_str()));
+    let field = Expression::parse(text).ok().and_then(|text| path_in_event(text.as_str()));
     match field {
         _ if text == REST => Some(ReportMapping::Rest),
         Some(field) => Some(ReportMapping::Field(field)),
-        None => node.refuse("invalid_value", "must be an object of expressions, \"rest\", or one field such as event.labels"),
+        None => node.refuse(
+            "invalid_value",
+            "must be an object of expressions, \"rest\", or one field such as event.labels or event.usage.labels",
+        ),
     }
 }
 
@@ -191,7 +212,10 @@ body! {
 impl FormatTestBody {
     /// Returns the tested format or mapping, and the text of the event.
     pub fn tested(self) -> Option<(TestedFormat, String)> {
-        let tested = self.mapping.map(TestedFormat::Mapping).or_else(|| self.format.named().map(TestedFormat::Named));
+        let tested = self
+            .mapping
+            .map(|mapping| TestedFormat::Mapping(Box::new(mapping)))
+            .or_else(|| self.format.named().map(TestedFormat::Named));
         Some((tested?, self.event))
     }
 }
@@ -217,11 +241,38 @@ answer! {
     }
 }
 
-answer! {
+response! {
     /// The result of a format test.
-    FormatTestJson of event: MappedEvent {
-        /// Event converted to the default format, ready to be reported.
-        mapped: MappedEventJson = event,
+    #[derive(Serialize, ToSchema)]
+    pub struct FormatTestJson {
+        /// Event converted to the default format, ready to be reported. Null if the format skips the event, and a list if the
+        /// format has `for_each`.
+        mapped: Option<MappedRecordJson>,
+    }
+}
+
+/// The events of a record.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum MappedRecordJson {
+    /// The event of a format without `for_each`.
+    Event(Box<MappedEventJson>),
+    /// The event of each element; null for a skipped element.
+    Elements(Vec<Option<MappedEventJson>>),
+}
+
+impl From<&MappedRecord> for FormatTestJson {
+    /// Converts a record without errors of single elements.
+    fn from(record: &MappedRecord) -> Self {
+        let mapped = match record {
+            MappedRecord::Skipped => None,
+            MappedRecord::Event(event) => Some(MappedRecordJson::Event(Box::new(MappedEventJson::from(&**event)))),
+            MappedRecord::Elements(elements) => {
+                let events = elements.iter().map(|element| element.as_ref().ok()?.as_ref().map(MappedEventJson::from));
+                Some(MappedRecordJson::Elements(events.collect()))
+            }
+        };
+        Self { mapped }
     }
 }
 
@@ -246,6 +297,8 @@ answer! {
         @omitted additional_report_data: Option<ReportDataJson> = event.report_data.as_ref(),
         /// Checks on the event's document.
         @omitted validations: Option<ValidationsJson> = event.validations.as_ref(),
+        /// Idempotency key, if the format returns one.
+        @omitted idempotency_key: Option<String> = event.idempotency_key.as_ref().map(|key| key.as_str().to_owned()),
     }
 }
 

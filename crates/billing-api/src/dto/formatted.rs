@@ -3,9 +3,10 @@
 use billing_application::formats::NamedFormat;
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
+use utoipa::ToSchema;
 
 use super::declare::{body, structure};
-use super::events::check_naming;
+use super::events::{EventJson, check_naming};
 use super::values::{AnyEventRef, FreeForm};
 
 structure! {
@@ -37,6 +38,24 @@ body! {
             check_naming(fields, "format_name", "format_ref");
         }
     }
+}
+
+/// The recorded event, or the events of a usage format with `for_each`.
+#[derive(ToSchema)]
+#[serde(untagged)]
+pub enum FormattedResultJson {
+    /// The event of a usage format without `for_each`.
+    Event(Box<EventJson>),
+    /// The events of a usage format with `for_each`.
+    Elements(FormattedElementsJson),
+}
+
+/// The events of the elements of a free-form event. All are recorded, or none.
+#[expect(dead_code, reason = "describes an answer that is put together from kept answers")]
+#[derive(ToSchema)]
+pub struct FormattedElementsJson {
+    /// One event per element, in the order of the list; null for a skipped element.
+    results: Vec<Option<EventJson>>,
 }
 
 body! {

@@ -50,12 +50,14 @@ response! {
         recorded: u64,
         /// Number of events that were already recorded and are not recorded again.
         already_there: u64,
-        /// Number of rejected lines.
+        /// Number of rejected events, and of lines that cannot be read.
         refused: u64,
+        /// Number of lines that the usage format skips. In a format with `for_each`, also the number of skipped elements.
+        skipped: u64,
         /// Number of recorded and already recorded events without `idempotency_key`. They are identified by file name and
         /// line, and a file with another name would record them again.
         known_by_line: u64,
-        /// First 1,000 rejected lines, in file order.
+        /// First 1,000 rejected events and lines, in file order.
         rejects: Vec<ImportRejectJson>,
         /// First 1,000 documents that recorded events were assigned to, in order of occurrence.
         documents: Vec<ImportedDocumentJson>,
@@ -76,6 +78,8 @@ response! {
         /// Line number, or element number in a JSON array, starting at 1.
         #[schema(minimum = 1)]
         line: u64,
+        /// Position of the event in the line's list, starting at 0; null if the usage format has no `for_each`.
+        item: Option<u64>,
         /// Stable error code.
         #[schema(example = "validation_failed")]
         code: ErrorCode,
@@ -149,14 +153,15 @@ pub struct ImportRejects {
 }
 
 impl ImportRejects {
-    pub fn add(&mut self, line: u64, problem: &Problem) {
+    pub fn add(&mut self, line: u64, item: Option<usize>, problem: &Problem) {
         if self.listed.len() < MAX_LISTED {
             let detail = match problem.errors() {
                 [only] => only.detail.as_str(),
                 _ => problem.detail(),
             };
             let (detail, errors) = (detail.to_owned(), problem.errors().to_vec());
-            self.listed.push(ImportRejectJson { line, code: problem.code(), detail, errors });
+            let item = item.map(|item| item as u64);
+            self.listed.push(ImportRejectJson { line, item, code: problem.code(), detail, errors });
         }
     }
 }
@@ -180,6 +185,7 @@ impl ImportResultJson {
             recorded: summary.recorded,
             already_there: summary.already_there,
             refused,
+            skipped: summary.skipped,
             known_by_line: summary.known_by_line,
             rejects: rejects.listed,
             documents: summary.documents.iter().take(MAX_LISTED).map(ImportedDocumentJson::from).collect(),
@@ -242,8 +248,10 @@ answer! {
         recorded: u64 = import.recorded,
         /// Number of events that were already recorded.
         already_there: u64 = import.already_there,
-        /// Number of rejected lines.
+        /// Number of rejected events, and of lines that cannot be read.
         refused: u64 = import.refused,
+        /// Number of lines, and of elements of lines, that the usage format skips.
+        skipped: u64 = import.skipped,
         /// Progress of undoing the import; null if nobody requested it.
         undone: Option<ImportUndoJson> = import.undone.as_ref().map(|undone| named_undo(undone, &reported.names)),
         /// Id of the request; null if no request caused it.

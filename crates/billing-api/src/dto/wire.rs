@@ -1,7 +1,7 @@
 //! Wire formats of values: strings with patterns, exact numbers, report data, each with its OpenAPI schema.
 
 use billing_domain::decimal::WideDecimal;
-use billing_domain::format::{MAX_EXPRESSION_BYTES, ReportMapping};
+use billing_domain::format::{FieldPath, MAX_EXPRESSION_BYTES, ReportMapping};
 use billing_domain::money::{Money, MoneySum, Percentage, Price, SignedPrice};
 use billing_domain::party::{MAX_NET_TERMS_DAYS, NetTerms};
 use billing_domain::quantity::{Quantity, QuantitySum};
@@ -314,7 +314,7 @@ impl Serialize for ReportMappingJson {
                 serializer.collect_map(columns.map(|(key, expression)| (key, expression.as_str())))
             }
             ReportMapping::Rest => serializer.serialize_str(REST),
-            ReportMapping::Field(name) => serializer.serialize_str(&shown_field(name)),
+            ReportMapping::Field(path) => serializer.serialize_str(&shown_path(path)),
         }
     }
 }
@@ -322,8 +322,9 @@ impl Serialize for ReportMappingJson {
 fn report_mapping() -> OneOfBuilder {
     let expression = limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES);
     let columns = columns(expression, "Columns with their expressions, in this order.");
-    let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$")
-        .description(Some("`rest`: all fields that no other expression names. `event.labels`: the entries of that field."));
+    let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$").description(Some(
+        "`rest`: all fields that no other expression names. `event.labels` or `event.usage.labels`: the entries of that field.",
+    ));
     OneOfBuilder::new().item(columns).item(text).description(Some("Source of the usage report's columns."))
 }
 
@@ -336,18 +337,31 @@ schemas! {
     ReportMappingJson: report_mapping();
 }
 
-/// Writes a field of the event as an expression: `event.labels` or `event["my labels"]`.
-fn shown_field(name: &str) -> String {
-    if is_identifier(name) { format!("event.{name}") } else { format!("event[{}]", Value::from(name)) }
+/// Writes a field of the event as an expression: `event.labels`, `event.usage.labels` or `event["my labels"]`.
+fn shown_path(path: &FieldPath) -> String {
+    let step = |name| if is_identifier(name) { format!(".{name}") } else { format!("[{}]", Value::from(name)) };
+    path.names().fold("event".to_owned(), |shown, name| shown + &step(name))
 }
 
-/// Returns the field that such an expression names.
-pub(super) fn field_of_event(text: &str) -> Option<String> {
-    if let Some(name) = text.strip_prefix("event.") {
-        return is_identifier(name).then(|| name.to_owned());
+/// Returns the path of the field that such an expression names.
+pub(super) fn path_in_event(text: &str) -> Option<FieldPath> {
+    let (mut names, mut rest) = (Vec::new(), text.strip_prefix("event")?);
+    while !rest.is_empty() {
+        let (name, after) = match rest.strip_prefix('.') {
+            Some(dotted) => {
+                let (name, after) = dotted.split_at(dotted.find(['.', '[']).unwrap_or(dotted.len()));
+                (is_identifier(name).then(|| name.to_owned())?, after)
+            }
+            None => {
+                let mut quoted = serde_json::Deserializer::from_str(rest.strip_prefix('[')?).into_iter::<String>();
+                let name = quoted.next()?.ok()?;
+                (name, rest.get(1 + quoted.byte_offset()..)?.trim_start().strip_prefix(']')?)
+            }
+        };
+        names.push(name);
+        rest = after;
     }
-    let quoted = text.strip_prefix("event[")?.strip_suffix(']')?;
-    serde_json::from_str(quoted).ok()
+    FieldPath::new(names)
 }
 
 fn is_identifier(name: &str) -> bool {

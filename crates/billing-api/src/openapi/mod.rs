@@ -263,6 +263,11 @@ fn responses(operation: &OperationSpec, schemas: &mut Schemas, shared: &mut Refu
     let mut success = success.build();
     add_headers(operation, status, &mut success);
     all.responses.insert(status.to_owned(), success.into());
+    if operation.is(Flag::Skips) {
+        let mut skipped = ResponseBuilder::new().description("The usage format skips the event").build();
+        add_headers(operation, "204", &mut skipped);
+        all.responses.insert("204".to_owned(), skipped.into());
+    }
     if answers.is_file() {
         let mut unchanged = ResponseBuilder::new().description("The caller's copy is current").build();
         add_headers(operation, "304", &mut unchanged);

@@ -94,9 +94,9 @@ impl Problem {
             UseCaseError::NoMatch(refusal) => Self::of_match(refusal, error),
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
             UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
-            UseCaseError::EventsRefused(refused) => {
-                Self::batch_refused(refused.iter().map(|(index, error)| (*index, Self::of(error))))
-            }
+            UseCaseError::EventsRefused(refused) => Self::batch_refused(
+                refused.iter().map(|(place, error)| (*place, Self::of(error).below_record(is_of_record(error)))),
+            ),
             UseCaseError::FormatFailed { mapping, errors } => Self::of_format_errors(*mapping, errors),
             UseCaseError::Mapped(refusal) => Self::of(refusal).about_mapped_event(),
             UseCaseError::TooMuch { code, .. } => unprocessable(code),
@@ -217,6 +217,21 @@ impl Problem {
         self
     }
 
+    /// Returns the problem of an event in a list of events, whose errors point below the event. The errors of a mapped event
+    /// concern the event as a whole.
+    fn below_record(mut self, is_of_record: bool) -> Self {
+        if is_of_record {
+            self.errors.iter_mut().for_each(|error| error.pointer.clear());
+        }
+        self
+    }
+
+    /// Returns the problem of an event in a list of free-form events.
+    pub fn of_listed(error: UseCaseError) -> Self {
+        let is_of_record = is_of_record(&error);
+        Self::from(error).below_record(is_of_record)
+    }
+
     fn of_violations(violations: &Violations) -> Self {
         let (all, unlisted) = (violations.iter().collect::<Vec<&Violation>>(), violations.unlisted());
         let (code, detail) = match all.as_slice() {
@@ -295,6 +310,11 @@ impl From<Violations> for Problem {
     }
 }
 
+/// Returns whether an error concerns a free-form event as a whole.
+const fn is_of_record(error: &UseCaseError) -> bool {
+    matches!(error, UseCaseError::Mapped(_) | UseCaseError::FormatFailed { .. })
+}
+
 /// Formats an error with its causes on one line.
 struct Chain<'a>(&'a dyn Error);
 
@@ -338,6 +358,7 @@ pub fn not_found_code(thing: ResourceKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use billing_application::error::EventPlace;
     use billing_domain::access::{Role, Scope};
     use billing_domain::format::{Expression, SourcePosition};
     use billing_domain::money::{AmountOutOfRange, Currency, MoneyError};
@@ -508,7 +529,8 @@ mod tests {
     #[test]
     fn a_refused_batch_lists_a_hundred_errors_of_all_its_events() {
         let of = |events: usize, errors: usize| {
-            let refused = (0..events).map(|index| (index, UseCaseError::Invalid(unknown_fields(errors)))).collect();
+            let refused =
+                (0..events).map(|index| (EventPlace::in_batch(index), UseCaseError::Invalid(unknown_fields(errors)))).collect();
             shown(UseCaseError::EventsRefused(refused))
         };
         let few = of(2, 3);

@@ -5,7 +5,7 @@ mod mapping;
 
 use std::fmt;
 
-use billing_application::error::{ResourceKind, UseCaseError};
+use billing_application::error::{EventPlace, ResourceKind, UseCaseError};
 use billing_domain::access::{Permission, Scope};
 use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
@@ -342,10 +342,11 @@ impl Problem {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "too_many_events", detail)
     }
 
-    /// Returns the problem of a batch that was rejected as a whole, from the problems of its events and their indexes.
-    pub fn batch_refused(refused: impl Iterator<Item = (usize, Self)>) -> Self {
+    /// Returns the problem of events that were rejected together, from the problems of the events and their positions. Events
+    /// without a position in a batch are elements of the request's `event`.
+    pub fn batch_refused(refused: impl Iterator<Item = (EventPlace, Self)>) -> Self {
         let (mut events, mut unlisted, mut errors) = (0_usize, 0_usize, Vec::new());
-        for (index, problem) in refused {
+        for (EventPlace { index, item }, problem) in refused {
             let Self { code, detail, errors: mut of_event, unlisted: more, .. } = problem;
             if of_event.is_empty() {
                 of_event.push(FieldProblem { pointer: String::new(), code, detail, expected: None, actual: None });
@@ -353,7 +354,11 @@ impl Problem {
             let room = MAX_LISTED_VIOLATIONS.saturating_sub(errors.len());
             events += 1;
             unlisted += more + of_event.len().saturating_sub(room);
-            let below = |error: FieldProblem| FieldProblem { pointer: format!("/events/{index}{}", error.pointer), ..error };
+            let place = index.map_or_else(|| "/event".to_owned(), |index| format!("/events/{index}"));
+            let below = |error: FieldProblem| {
+                let detail = item.map_or_else(|| error.detail.clone(), |item| format!("item {item}: {}", error.detail));
+                FieldProblem { pointer: format!("{place}{}", error.pointer), detail, ..error }
+            };
             errors.extend(of_event.into_iter().take(room).map(below));
         }
         let (events, see) = (grouped(events), see_errors(errors.len(), unlisted));

@@ -13,6 +13,7 @@ use super::updates::UpdateParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, LabelParams, Paged, SearchRef, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::EventOrderWord;
+use crate::dto::formatted::FormatFields;
 use crate::dto::input::Node;
 use crate::dto::schemas::text;
 
@@ -27,6 +28,7 @@ params! {
     BatchParams {
         /// Whether one rejected event rejects the whole batch, as in the body of a JSON batch. Default: false.
         atomic: bool = false,
+        @flat format: FormatFields,
     }
 }
 

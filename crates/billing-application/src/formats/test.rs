@@ -1,7 +1,7 @@
 //! Tests formats on events without storing anything.
 
 use billing_domain::access::Principal;
-use billing_domain::format::{FormatMapping, MappedEvent};
+use billing_domain::format::{FormatError, FormatMapping, MappedRecord};
 
 use super::{NamedFormat, check, find_format};
 use crate::carry_out::{Cx, read};
@@ -12,23 +12,28 @@ use crate::{Services, UseCase, allow};
 #[derive(Clone, Debug)]
 pub enum TestedFormat {
     /// A mapping, which need not be stored.
-    Mapping(FormatMapping),
+    Mapping(Box<FormatMapping>),
     /// The newest version of a format.
     Named(NamedFormat),
 }
 
-/// Maps an event, given as the text of a JSON object.
+/// Maps a record, given as the text of a JSON object. No element of the result is an error.
 ///
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::FormatFailed`] with every invalid expression, or with the first field that cannot be mapped.
 /// - [`UseCaseError::Invalid`] if the format does not exist.
-pub fn test_format(services: &Services, principal: &Principal, tested: &TestedFormat, event: &str) -> UseCaseResult<MappedEvent> {
+pub fn test_format(
+    services: &Services,
+    principal: &Principal,
+    tested: &TestedFormat,
+    event: &str,
+) -> UseCaseResult<MappedRecord> {
     allow(principal, UseCase::TestFormat)?;
     let (origin, mapping) = match tested {
         TestedFormat::Mapping(mapping) => {
             check(services, mapping)?;
-            (MappingOrigin::Submitted, mapping.clone())
+            (MappingOrigin::Submitted, (**mapping).clone())
         }
         TestedFormat::Named(named) => {
             let find = |cx: &mut Cx<'_>| find_format(cx.tx, cx.organization, named);
@@ -36,6 +41,11 @@ pub fn test_format(services: &Services, principal: &Principal, tested: &TestedFo
         }
     };
     // The evaluation takes up to 50 ms, so it happens outside of the transaction.
-    let mapped = services.mapper.map(&mapping, event);
-    mapped.map_err(|error| UseCaseError::FormatFailed { mapping: origin, errors: vec![error] })
+    let failed = |errors| UseCaseError::FormatFailed { mapping: origin, errors };
+    let mapped = services.mapper.map(&mapping, event).map_err(|error| failed(vec![error]))?;
+    let MappedRecord::Elements(elements) = &mapped else { return Ok(mapped) };
+    let of_items = elements.iter().enumerate().filter_map(|(item, element)| Some((item, element.as_ref().err()?)));
+    let errors: Vec<FormatError> =
+        of_items.map(|(item, error)| FormatError { reason: format!("item {item}: {}", error.reason), ..error.clone() }).collect();
+    if errors.is_empty() { Ok(mapped) } else { Err(failed(errors)) }
 }

@@ -2,8 +2,9 @@
 //! submitted text and the version of the format.
 
 use billing_domain::access::Principal;
-use billing_domain::event_input::{EventUpdate, NewUsageEvent};
-use billing_domain::format::{MappedEvent, UsageFormat};
+use billing_domain::event_input::{EventUpdate, MAX_RECORD_KEY_CHARS, NewUsageEvent};
+use billing_domain::format::{FormatError, FormatTarget, MappedRecord, UsageFormat};
+use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{EventRef, OrganizationId};
@@ -12,21 +13,24 @@ use billing_domain::violation::Violations;
 
 use super::change::live_event;
 use crate::book_repository::corrupt;
-use crate::carry_out::{Transactions, read};
+use crate::carry_out::read;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::formats::{NamedFormat, find_format, newest_of};
 use crate::{Services, UseCase};
 
-/// A free-form event to record.
+/// A free-form record to map.
 #[derive(Clone, Debug)]
-pub struct FormattedEvent {
-    /// The usage format that maps the event.
-    pub format: NamedFormat,
+pub struct SentRecord {
     /// The text of a JSON object.
     pub event: String,
-    /// The idempotency key, which identifies duplicates.
+    /// The idempotency key of the request or the record, unless the format gives a key.
     pub sent: Option<EventKey>,
+    /// The digest of the record, for the keys that the format gives.
+    pub body: BodyHash,
 }
+
+/// The events of a record, with the errors of single elements.
+pub type RecordEvents = MappedRecord<NewUsageEvent, UseCaseError>;
 
 /// A free-form event that replaces the content of an existing event.
 #[derive(Clone, Debug)]
@@ -39,44 +43,72 @@ pub struct FormattedUpdate {
     pub event: String,
 }
 
-/// Returns the event that a format creates from a free-form event. Stores nothing.
+/// Finds the format of new events.
 ///
 /// # Errors
-/// Returns one of these errors:
-/// - [`UseCaseError::FormatFailed`] if the format cannot map the event.
-/// - [`UseCaseError::Invalid`] if the format does not exist.
-pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
-    // The evaluation takes up to 50 ms, so it happens outside of the transaction.
-    let format = read(services, principal, UseCase::RecordUsage, |cx| find_format(cx.tx, cx.organization, &report.format))?;
-    Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
+/// Returns [`UseCaseError::Invalid`] if the format does not exist.
+pub fn format_of_events(services: &Services, principal: &Principal, format: &NamedFormat) -> UseCaseResult<UsageFormat> {
+    read(services, principal, UseCase::RecordUsage, |cx| find_format(cx.tx, cx.organization, format))
 }
 
-/// Maps free-form events with a format. Returns an event or an error for each. Stores nothing.
+/// Returns the events that a format creates from a record. Stores nothing. The evaluation takes up to 50 ms, so it must happen
+/// outside of transactions.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Invalid`] if the format does not exist. A single event fails with [`UseCaseError::FormatFailed`].
+/// Returns [`UseCaseError::FormatFailed`] if the format cannot map the record.
+pub fn map_record(services: &Services, format: &UsageFormat, record: &SentRecord) -> UseCaseResult<RecordEvents> {
+    map_events(services, format, &record.event)?.try_map(|item, mapped| {
+        let MappedUsage { event, key } = mapped?;
+        Ok(NewUsageEvent { sent: key_of_event(key, (record.sent.as_ref(), record.body), item)?, ..event })
+    })
+}
+
+/// An event that a format creates, and the key that the format gives it.
+pub(super) struct MappedUsage {
+    pub(super) event: NewUsageEvent,
+    pub(super) key: Option<IdempotencyKey>,
+}
+
+/// Returns the key of an event: the key of its format, else the key of its record. The elements of a record have different keys.
+pub(super) fn key_of_event(
+    of_format: Option<IdempotencyKey>,
+    (of_record, body): (Option<&EventKey>, BodyHash),
+    item: Option<usize>,
+) -> UseCaseResult<Option<EventKey>> {
+    match (of_format, of_record, item) {
+        (Some(key), ..) => Ok(Some(EventKey { key, body })),
+        (None, Some(sent), Some(item)) => {
+            let key = IdempotencyKey::parse(&format!("{}#{item}", sent.key.as_str())).map_err(|_| {
+                let detail =
+                    format!("must be at most {MAX_RECORD_KEY_CHARS} characters, because the format gives several events");
+                Violations::one(&["idempotency_key"], "invalid_format", detail)
+            })?;
+            Ok(Some(EventKey { key, body: sent.body }))
+        }
+        (None, sent, _) => Ok(sent.cloned()),
+    }
+}
+
+/// Maps a record without its own key.
 pub(super) fn map_events(
-    transactions: &mut Transactions<'_, '_>,
-    organization: OrganizationId,
-    format: &NamedFormat,
-    events: &[&str],
-) -> UseCaseResult<Vec<UseCaseResult<NewUsageEvent>>> {
-    let format = transactions.read(|tx| find_format(tx, organization, format))?;
-    Ok(events.iter().map(|event| map_event(transactions.services(), &format, event)).collect())
-}
-
-fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<NewUsageEvent> {
-    let (mapped, formatted) = apply(services, format, event)?;
-    Ok(NewUsageEvent {
-        customer: mapped.customer,
-        usage_product: mapped.usage_product,
-        occurred_at: mapped.timestamp,
-        quantity: mapped.quantity,
-        report_data: mapped.report_data,
-        validations: mapped.validations,
-        formatted: Some(formatted),
-        sent: None,
-        import: None,
+    services: &Services,
+    format: &UsageFormat,
+    event: &str,
+) -> UseCaseResult<MappedRecord<MappedUsage, UseCaseError>> {
+    apply(services, format, event)?.try_map(|_, mapped| {
+        let mapped = mapped.map_err(failed)?;
+        let event = NewUsageEvent {
+            customer: mapped.customer,
+            usage_product: mapped.usage_product,
+            occurred_at: mapped.timestamp,
+            quantity: mapped.quantity,
+            report_data: mapped.report_data,
+            validations: mapped.validations,
+            formatted: Some(source_of(format, event)),
+            sent: None,
+            import: None,
+        };
+        Ok(MappedUsage { event, key: mapped.idempotency_key })
     })
 }
 
@@ -85,12 +117,12 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
 ///
 /// # Errors
 /// Returns one of these errors:
-/// - Any error of [`map_formatted`].
+/// - Any error of [`map_record`], also if the format gives no event, or a list of events.
 /// - [`UseCaseError::Unknown`] if the event does not exist.
 /// - [`UseCaseError::Invalid`] if no format is given and no format ever mapped the event.
 pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
     let format = read(services, principal, UseCase::UpdateEvent, |cx| format_of_update(cx.tx, cx.organization, update))?;
-    let (mapped, formatted) = apply(services, &format, &update.event)?;
+    let MappedRecord::Event(mapped) = apply(services, &format, &update.event)? else { return Err(no_single_event(&format)) };
     Ok(EventUpdate {
         occurred_at: Some(mapped.timestamp),
         quantity: Some(mapped.quantity),
@@ -98,7 +130,7 @@ pub fn map_update(services: &Services, principal: &Principal, update: &Formatted
         validations: mapped.validations.map_or(Patch::Clear, Patch::Set),
         customer: Some(mapped.customer),
         usage_product: Some(mapped.usage_product),
-        formatted: Some(formatted),
+        formatted: Some(source_of(&format, &update.event)),
     })
 }
 
@@ -125,12 +157,26 @@ fn latest_source(superseded: Vec<UsageEvent>) -> UseCaseResult<FormattedSource> 
     })
 }
 
-fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<(MappedEvent, FormattedSource)> {
-    let failed = |error| UseCaseError::FormatFailed { mapping: MappingOrigin::Stored, errors: vec![error] };
-    let mapped = services.mapper.map(&format.mapping, event).map_err(failed)?;
-    let source =
-        FormattedSource { format_ref: format.format_ref.clone(), format_version: format.version, raw_event: event.to_owned() };
-    Ok((mapped, source))
+fn apply(services: &Services, format: &UsageFormat, event: &str) -> UseCaseResult<MappedRecord> {
+    services.mapper.map(&format.mapping, event).map_err(failed)
+}
+
+fn failed(error: FormatError) -> UseCaseError {
+    UseCaseError::FormatFailed { mapping: MappingOrigin::Stored, errors: vec![error] }
+}
+
+/// Returns the error of an update by a format that does not give one event.
+fn no_single_event(format: &UsageFormat) -> UseCaseError {
+    let (target, expression) = match &format.mapping.for_each {
+        Some(list) => (FormatTarget::ForEach, Some(list)),
+        None => (FormatTarget::SkipIf, format.mapping.skip_if.as_ref()),
+    };
+    let reason = "an update needs the content of one event: use a format that gives one, or delete the event";
+    failed(FormatError { target, expression: expression.cloned(), position: None, reason: reason.to_owned() })
+}
+
+fn source_of(format: &UsageFormat, event: &str) -> FormattedSource {
+    FormattedSource { format_ref: format.format_ref.clone(), format_version: format.version, raw_event: event.to_owned() }
 }
 
 /// Marks errors of a mapped event, because they do not refer to a field of the request.

@@ -16,7 +16,8 @@ use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, Ev
 use billing_domain::violation::Violations;
 
 use super::batch::{BatchOutcome, EVENTS_PER_TRANSACTION};
-use super::formatted::{map_events, of_mapped};
+use super::formatted::of_mapped;
+use super::import_lines::{EventOutcome, FileChunk, ImportChunkResult, LineOutcome, MappedLines, RefusedLine, RejectedLine};
 use super::ingest::IngestOutcome;
 use super::read::EventView;
 use super::record::dry_run_usage;
@@ -25,7 +26,7 @@ use crate::audit::{AuditChange, AuditSubject, ImportFileSummary};
 use crate::carry_out::{AuditContext, Cx, Transactions};
 use crate::documents::view_all;
 use crate::error::{UNKNOWN_REFERENCE, UseCaseError, UseCaseResult};
-use crate::formats::NamedFormat;
+use crate::formats::{NamedFormat, find_format};
 
 /// The maximum number of documents for which a dry run reports totals.
 const MAX_TOTALS: usize = 100;
@@ -49,19 +50,6 @@ pub struct FileImportOptions<'o> {
     pub may_go_on: &'o dyn Fn() -> bool,
     /// The pause before a transaction that conflicts with others is repeated. `None` means that it is not repeated.
     pub retry_pause: Option<Duration>,
-}
-
-/// A line that was not imported.
-#[derive(Debug)]
-pub struct RejectedLine {
-    /// The number of the line.
-    pub number: u64,
-    /// The source text.
-    pub text: String,
-    /// The event as a JSON object. `None` if it cannot be parsed.
-    pub event: Option<String>,
-    /// The reason.
-    pub error: UseCaseError,
 }
 
 /// The reason why an import stopped before the end of its file.
@@ -107,11 +95,14 @@ pub fn import_file<E>(
     let mut lines = lines.skip_while(|line| line.as_ref().is_ok_and(|line| line.number < from_line));
     let mut import = retry(retry_pause, || FileImport::begin(transactions, format.clone(), file.clone(), dry_run))?;
     let step = lines_per_transaction.unwrap_or(if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
+    import.events_per_transaction = step;
     let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, from_line);
+    let (mut chunk, mut unreadable) = (FileChunk::default(), None);
     while stopped.is_none() {
-        let mut chunk = FileChunk::default();
-        let unreadable = chunk.read(&mut lines.by_ref().take(step)).err();
-        let Some((first, last)) = chunk.lines else {
+        if chunk.is_empty() && unreadable.is_none() {
+            unreadable = chunk.read(&mut lines.by_ref().take(step)).err();
+        }
+        let Some(first) = chunk.first_line() else {
             stopped = unreadable.map(|error| (next, ImportStop::Caller(error)));
             break;
         };
@@ -123,13 +114,13 @@ pub fn import_file<E>(
         }
         match retry(retry_pause, || import.take(transactions, &chunk.events, record)) {
             Ok(result) => {
-                let (rejected, stopped_at) = chunk.rejected(result);
+                let (rejected, last, stopped_at) = chunk.pass(result);
                 refused += rejected.len() as u64;
                 next = last + 1;
                 let unreported = sink(rejected, import.summary()).err();
                 stopped = stopped_at
                     .map(|(line, error)| (line, ImportStop::Failed(error)))
-                    .or_else(|| Some((next, ImportStop::Caller(unreported.or(unreadable)?))));
+                    .or_else(|| Some((next, ImportStop::Caller(unreported?))));
             }
             Err(error) if may_stop => stopped = Some((first, ImportStop::Failed(error))),
             Err(error) => {
@@ -167,52 +158,6 @@ fn retry<T>(pause: Option<Duration>, mut work: impl FnMut() -> UseCaseResult<T>)
     }
 }
 
-/// The lines of a transaction.
-#[derive(Default)]
-struct FileChunk {
-    /// The numbers of the first and the last line.
-    lines: Option<(u64, u64)>,
-    events: Vec<FileEvent>,
-    /// The source text of each event.
-    texts: Vec<String>,
-    /// The lines that cannot be parsed.
-    unparsed: Vec<RejectedLine>,
-}
-
-impl FileChunk {
-    /// Adds lines until an error.
-    fn read<E>(&mut self, lines: &mut dyn Iterator<Item = Result<FileLine, E>>) -> Result<(), E> {
-        for line in lines {
-            let FileLine { number, text, event } = line?;
-            self.lines = Some((self.lines.map_or(number, |(first, _)| first), number));
-            match event {
-                Ok(event) => {
-                    self.events.push(event);
-                    self.texts.push(text);
-                }
-                Err(violations) => self.unparsed.push(RejectedLine { number, text, event: None, error: violations.into() }),
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the rejected lines in order, and the first line that was not processed. Later lines are not rejected, because
-    /// they are reported when the file is sent again.
-    fn rejected(mut self, result: ImportChunkResult) -> (Vec<RejectedLine>, Option<(u64, UseCaseError)>) {
-        let ImportChunkResult { refused, stopped } = result;
-        let mut rejected = self.unparsed;
-        for (number, error) in refused {
-            let index = self.events.partition_point(|event| event.line < number);
-            let event = self.events.get_mut(index).map(|event| std::mem::take(&mut event.event));
-            let text = self.texts.get_mut(index).map(std::mem::take).unwrap_or_default();
-            rejected.push(RejectedLine { number, text, event, error });
-        }
-        rejected.retain(|line| stopped.as_ref().is_none_or(|(stopped, _)| line.number < *stopped));
-        rejected.sort_by_key(|line| line.number);
-        (rejected, stopped)
-    }
-}
-
 /// An import of a file in progress, batch by batch.
 #[derive(Debug)]
 pub struct FileImport {
@@ -227,6 +172,8 @@ pub struct FileImport {
     /// The number of batches in a dry run. Document totals are only known for a file with one batch.
     slices: usize,
     recorded_lines: RecordedLines,
+    /// The number of events after which a transaction takes no further line. A line can have several events.
+    events_per_transaction: usize,
 }
 
 /// The accepted events of a file.
@@ -238,6 +185,8 @@ pub struct ImportSummary {
     pub already_there: u64,
     /// The number of these events that are identified only by file name and line number.
     pub known_by_line: u64,
+    /// The number of lines, and of elements of lines, that the usage format skips.
+    pub skipped: u64,
     /// The documents that carry the recorded events, in the order of first use.
     pub documents: Vec<AffectedDocument>,
 }
@@ -275,15 +224,6 @@ impl AffectedDocument {
     }
 }
 
-/// The rejected and unprocessed lines of a batch.
-#[derive(Debug, Default)]
-pub struct ImportChunkResult {
-    /// Rejected lines with their errors.
-    pub refused: Vec<(u64, UseCaseError)>,
-    /// The first unprocessed line and its error. All later lines are unprocessed too.
-    pub stopped: Option<(u64, UseCaseError)>,
-}
-
 /// Records events of a file, as many as possible, in the given transactions.
 pub type RecordChunk<'r> = dyn FnMut(&mut Transactions<'_, '_>, Vec<NewUsageEvent>) -> UseCaseResult<BatchOutcome> + 'r;
 
@@ -306,15 +246,6 @@ struct DocumentSnapshot {
     totals: BTreeMap<DocumentRef, ChangedTotal>,
 }
 
-/// The result for an accepted event.
-enum EventOutcome {
-    Recorded(Box<EventView>),
-    /// It was recorded earlier under its key.
-    Before,
-    /// It refers to an existing event.
-    Copy,
-}
-
 impl FileImport {
     /// Starts the import of a file and stores its record before any event. A dry run does the same work and stores nothing.
     ///
@@ -331,7 +262,7 @@ impl FileImport {
         let AuditContext { organization, author, request_id } = transactions.author()?;
         // An unknown format is an error of the request, not of a line.
         let request_id = request_id.cloned();
-        map_events(transactions, organization, &format, &[])?;
+        transactions.read(|tx| find_format(tx, organization, &format))?;
         if let Some(import_ref) = import_ref {
             transactions.write(organization, |cx| {
                 let import = ImportRecord::begun(import_ref, file.clone(), author, request_id.clone(), cx.now);
@@ -347,6 +278,7 @@ impl FileImport {
             tried: BTreeMap::new(),
             slices: 0,
             recorded_lines: RecordedLines::default(),
+            events_per_transaction: if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION },
         })
     }
 
@@ -360,8 +292,8 @@ impl FileImport {
     }
 
     /// Records events of the file with `record`, which may process fewer events than it gets. Returns the rejected lines in
-    /// the given order, and the line at which processing stopped. Events that are already recorded are found by reading, and
-    /// `record` does not get them.
+    /// the given order, the number of processed lines, and the line at which processing stopped. Events that are already
+    /// recorded are found by reading, and `record` does not get them.
     ///
     /// # Errors
     /// Returns [`UseCaseError::Invalid`] if the format does not exist, or any error that affects all events. In both cases
@@ -372,6 +304,62 @@ impl FileImport {
         events: &[FileEvent],
         record: &mut RecordChunk<'_>,
     ) -> UseCaseResult<ImportChunkResult> {
+        let decided = self.decide_lines(transactions, events)?;
+        let format = transactions.read(|tx| find_format(tx, self.organization, &self.format))?;
+        let mapped = MappedLines::map(transactions.services(), &format, (events, decided), self.events_per_transaction);
+        let MappedLines { mut outcomes, mut new_events, lines } = mapped;
+        // Only the mapping finds the customer of other lines.
+        let others = new_events.iter().filter(|(index, _)| events[outcomes[*index].line].customer_ref.is_none());
+        let others = others.filter_map(|(index, event)| {
+            Some(KeyedLine { index: *index, customer: event.customer.clone(), sent: event.sent.as_ref()? })
+        });
+        for index in self.recorded_before(transactions, others.collect())? {
+            outcomes[index].result = Some(Ok(EventOutcome::Before));
+        }
+        new_events.retain(|(index, _)| outcomes[*index].result.is_none());
+        let (indices, mut new_events): (Vec<usize>, Vec<NewUsageEvent>) = new_events.into_iter().unzip();
+        new_events.iter_mut().for_each(|event| event.import = self.import_ref);
+        let (BatchOutcome { results, mut stopped_by }, before) = if new_events.is_empty() {
+            self.count_slice();
+            (BatchOutcome::default(), DocumentSnapshot::default())
+        } else if self.is_dry_run() {
+            let (results, before) = self.rehearse(transactions, &new_events)?;
+            (BatchOutcome { results, stopped_by: None }, before)
+        } else {
+            (record(transactions, new_events)?, DocumentSnapshot::default())
+        };
+        for (index, result) in indices.into_iter().zip(results) {
+            outcomes[index].result = Some(match result {
+                Ok(IngestOutcome::Recorded(view)) => Ok(EventOutcome::Recorded(view)),
+                Ok(IngestOutcome::Replayed(_)) => Ok(EventOutcome::Before),
+                Err(refusal) => Err(refusal),
+            });
+        }
+        let mut result = ImportChunkResult { refused: Vec::new(), stopped: None, lines };
+        for LineOutcome { line, item, known_by, result: outcome } in outcomes {
+            let number = events[line].line;
+            let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
+            match outcome.unwrap_or_else(none).and_then(|taken| self.count(known_by.as_ref(), taken, &before)) {
+                Ok(()) => {}
+                Err(error @ (UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))) => {
+                    result.stopped = Some((number, error));
+                    break;
+                }
+                Err(refusal) => {
+                    let error = self.explained(known_by.as_ref(), refusal);
+                    result.refused.push(RefusedLine { number, item, error });
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    /// Decides lines without mapping them: copies of events, and events of known customers that are recorded.
+    fn decide_lines(
+        &mut self,
+        transactions: &mut Transactions<'_, '_>,
+        events: &[FileEvent],
+    ) -> UseCaseResult<Vec<Option<UseCaseResult<EventOutcome>>>> {
         let there = copies(transactions, self.organization, events)?;
         let is_copy = |event: &FileEvent| event_ref_of(event).is_some_and(|event_ref| there.contains(&event_ref));
         let mut outcomes: Vec<Option<UseCaseResult<EventOutcome>>> = Vec::with_capacity(events.len());
@@ -384,78 +372,22 @@ impl FileImport {
             });
         }
         let undecided = events.iter().enumerate().filter(|(index, _)| outcomes[*index].is_none());
-        let with_customer =
-            undecided.filter_map(|(index, event)| Some((index, NamedCustomer::Ref(event.customer_ref.clone()?)))).collect();
-        for index in self.recorded_before(transactions, events, with_customer)? {
+        let with_customer = undecided.filter_map(|(index, event)| {
+            let customer = NamedCustomer::Ref(event.customer_ref.clone()?);
+            Some(KeyedLine { index, customer, sent: event.known_by.as_ref()?.sent() })
+        });
+        for index in self.recorded_before(transactions, with_customer.collect())? {
             outcomes[index] = Some(Ok(EventOutcome::Before));
         }
-        let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
-        let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
-        let mapped = match texts.as_slice() {
-            [] => Vec::new(),
-            texts => map_events(transactions, self.organization, &self.format, texts)?,
-        };
-        let mut new_events: Vec<(usize, NewUsageEvent)> = Vec::with_capacity(fresh.len());
-        for (index, mapped) in fresh.into_iter().zip(mapped) {
-            match mapped {
-                Ok(mapped) => {
-                    let sent = events[index].known_by.as_ref().map(|key| key.sent().clone());
-                    new_events.push((index, NewUsageEvent { sent, import: self.import_ref, ..mapped }));
-                }
-                Err(refusal) => outcomes[index] = Some(Err(refusal)),
-            }
-        }
-        // Only the mapping finds the customer of other lines.
-        let others = new_events.iter().filter(|(index, _)| events[*index].customer_ref.is_none());
-        let others = others.map(|(index, event)| (*index, event.customer.clone())).collect();
-        for index in self.recorded_before(transactions, events, others)? {
-            outcomes[index] = Some(Ok(EventOutcome::Before));
-        }
-        new_events.retain(|(index, _)| outcomes[*index].is_none());
-        let (indices, new_events): (Vec<usize>, Vec<NewUsageEvent>) = new_events.into_iter().unzip();
-        let (BatchOutcome { results, mut stopped_by }, before) = if new_events.is_empty() {
-            self.count_slice();
-            (BatchOutcome::default(), DocumentSnapshot::default())
-        } else if self.is_dry_run() {
-            let (results, before) = self.rehearse(transactions, &new_events)?;
-            (BatchOutcome { results, stopped_by: None }, before)
-        } else {
-            (record(transactions, new_events)?, DocumentSnapshot::default())
-        };
-        for (index, result) in indices.into_iter().zip(results) {
-            outcomes[index] = Some(match result {
-                Ok(IngestOutcome::Recorded(view)) => Ok(EventOutcome::Recorded(view)),
-                Ok(IngestOutcome::Replayed(_)) => Ok(EventOutcome::Before),
-                Err(refusal) => Err(refusal),
-            });
-        }
-        let mut lines = ImportChunkResult::default();
-        for (event, outcome) in events.iter().zip(outcomes) {
-            let none = || Err(stopped_by.take().unwrap_or(UseCaseError::InvariantViolation("an event without an outcome")));
-            match outcome.unwrap_or_else(none).and_then(|taken| self.count(event, taken, &before)) {
-                Ok(()) => {}
-                Err(error @ (UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))) => {
-                    lines.stopped = Some((event.line, error));
-                    break;
-                }
-                Err(refusal) => lines.refused.push((event.line, self.explained(event, refusal))),
-            }
-        }
-        Ok(lines)
+        Ok(outcomes)
     }
 
-    /// Returns the positions of events that are recorded with the same content, among events whose customers are given.
+    /// Returns the positions of events that are recorded with the same content.
     fn recorded_before(
         &mut self,
         transactions: &mut Transactions<'_, '_>,
-        events: &[FileEvent],
-        customers: Vec<(usize, NamedCustomer)>,
+        lines: Vec<KeyedLine<'_>>,
     ) -> UseCaseResult<BTreeSet<usize>> {
-        let with_key = |(index, customer): (usize, NamedCustomer)| {
-            let sent = events.get(index)?.known_by.as_ref()?.sent();
-            Some(KeyedLine { index, customer, sent })
-        };
-        let lines: Vec<KeyedLine<'_>> = customers.into_iter().filter_map(with_key).collect();
         if lines.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -482,6 +414,7 @@ impl FileImport {
                 stopped_at,
                 recorded: self.summary.recorded,
                 already_there: self.summary.already_there,
+                skipped: self.summary.skipped,
                 refused,
                 documents: documents.clone(),
                 more_documents,
@@ -510,8 +443,8 @@ impl FileImport {
         &self.summary
     }
 
-    fn count(&mut self, event: &FileEvent, taken: EventOutcome, before: &DocumentSnapshot) -> UseCaseResult<()> {
-        let taken = match (taken, &event.known_by) {
+    fn count(&mut self, known_by: Option<&FileEventKey>, taken: EventOutcome, before: &DocumentSnapshot) -> UseCaseResult<()> {
+        let taken = match (taken, known_by) {
             (EventOutcome::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
                 match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
                     None => EventOutcome::Recorded(view),
@@ -524,10 +457,11 @@ impl FileImport {
             }
             (taken, _) => taken,
         };
-        if matches!(event.known_by, Some(FileEventKey::Line(_))) && !matches!(taken, EventOutcome::Copy) {
+        if matches!(known_by, Some(FileEventKey::Line(_))) && !matches!(taken, EventOutcome::Copy | EventOutcome::Skipped) {
             self.summary.known_by_line += 1;
         }
         match taken {
+            EventOutcome::Skipped => self.summary.skipped += 1,
             EventOutcome::Before | EventOutcome::Copy => self.summary.already_there += 1,
             EventOutcome::Recorded(view) => {
                 self.summary.recorded += 1;
@@ -625,9 +559,9 @@ impl FileImport {
     }
 
     /// Returns a rejection with a message that suits the author of the file.
-    fn explained(&self, event: &FileEvent, refusal: UseCaseError) -> UseCaseError {
+    fn explained(&self, known_by: Option<&FileEventKey>, refusal: UseCaseError) -> UseCaseError {
         match refusal {
-            UseCaseError::IdempotencyKeyReuse if matches!(event.known_by, Some(FileEventKey::Line(_))) => {
+            UseCaseError::IdempotencyKeyReuse if matches!(known_by, Some(FileEventKey::Line(_))) => {
                 let detail = "this line of a file of that name was imported before and said something else: change the event it \
                               made, or give another file another name";
                 UseCaseError::Conflict { code: "line_changed", detail: detail.to_owned() }

@@ -6,6 +6,7 @@ mod deduplicate;
 mod event_cache;
 mod formatted;
 mod import;
+mod import_lines;
 mod ingest;
 mod list;
 mod names;
@@ -27,11 +28,12 @@ pub use billing_domain::event_input::{
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
-pub use formatted::{FormattedEvent, FormattedUpdate, map_formatted, map_update, of_mapped};
+pub use formatted::{FormattedUpdate, RecordEvents, SentRecord, format_of_events, map_record, map_update, of_mapped};
 pub use import::{
-    AffectedDocument, ChangedTotal, FileImport, FileImportOptions, ImportChunkResult, ImportSink, ImportStop, ImportSummary,
-    ImportedFile, RecordChunk, RejectedLine, import_file,
+    AffectedDocument, ChangedTotal, FileImport, FileImportOptions, ImportSink, ImportStop, ImportSummary, ImportedFile,
+    RecordChunk, import_file,
 };
+pub use import_lines::{ImportChunkResult, RefusedLine, RejectedLine};
 pub use ingest::IngestOutcome;
 pub use list::{EventQuery, list_events};
 pub use read::{EventRevision, EventView, event_history, get_event};

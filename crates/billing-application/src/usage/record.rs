@@ -8,7 +8,7 @@ use billing_domain::ports::StoreError;
 use super::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath};
 use super::read::EventView;
 use crate::carry_out::Cx;
-use crate::error::{UseCaseError, UseCaseResult};
+use crate::error::{EventPlace, UseCaseError, UseCaseResult};
 
 /// Builds an empty response, for events without a key, which have no duplicates.
 pub const NO_ANSWER: fn(&EventView) -> String = |_| String::new();
@@ -61,7 +61,10 @@ fn record(
             let results: Option<Vec<_>> = batch.ingest(cx, path).map_err(IngestAbort::Failed)?.into_iter().collect();
             let results = results.ok_or(IngestAbort::OtherPath)?;
             if neighbours == Atomicity::Atomic && results.iter().any(Result::is_err) {
-                let refused = results.into_iter().enumerate().filter_map(|(index, result)| Some((index, result.err()?)));
+                let refused = results
+                    .into_iter()
+                    .enumerate()
+                    .filter_map(|(index, result)| Some((EventPlace::in_batch(index), result.err()?)));
                 return Err(IngestAbort::Failed(UseCaseError::EventsRefused(refused.collect())));
             }
             match &mut mode {

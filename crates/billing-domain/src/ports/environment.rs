@@ -9,7 +9,7 @@ use crate::document::files::RenderedFile;
 use crate::document::printout::Printout;
 use crate::einvoice::Syntax;
 use crate::einvoice::business_terms::BusinessTerms;
-use crate::format::{FormatError, FormatMapping, MappedEvent};
+use crate::format::{FormatError, FormatMapping, MappedRecord};
 use crate::party::appearance::Logo;
 use crate::receivables::StatementPrintout;
 use crate::refs::NotificationRef;
@@ -192,11 +192,12 @@ pub trait EventMapper: Send + Sync {
     /// Returns an error for each invalid expression, in the mapping's order.
     fn check(&self, mapping: &FormatMapping) -> Result<(), Vec<FormatError>>;
 
-    /// Maps an event. `event` is the text of a JSON object without duplicate keys.
+    /// Maps a record. `event` is the text of a JSON object without duplicate keys. The events of its elements have different keys
+    /// if the mapping gives them keys.
     ///
     /// # Errors
-    /// Returns the first field that has no valid value, with the reason.
-    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedEvent, FormatError>;
+    /// Returns the first field that has no valid value, with the reason. An error of a single element is in the result.
+    fn map(&self, mapping: &FormatMapping, event: &str) -> Result<MappedRecord, FormatError>;
 }
 
 /// An error of document printing.

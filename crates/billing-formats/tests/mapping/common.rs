@@ -1,6 +1,8 @@
 //! Helpers that build and evaluate mappings.
 
-use billing_domain::format::{Expression, FormatError, FormatMapping, MappedColumns, MappedEvent, Naming, ReportMapping};
+use billing_domain::format::{
+    Expression, FormatError, FormatMapping, MappedColumns, MappedEvent, MappedRecord, Naming, ReportMapping,
+};
 use billing_domain::ports::EventMapper as _;
 use billing_domain::usage::ReportValue;
 use billing_formats::RhaiMapper;
@@ -19,6 +21,9 @@ pub(crate) fn constants() -> FormatMapping {
         report_data: ReportMapping::None,
         currency: None,
         entity_ref: None,
+        idempotency_key: None,
+        skip_if: None,
+        for_each: None,
     }
 }
 
@@ -27,8 +32,12 @@ pub(crate) fn columns(listed: &[(&str, &str)]) -> ReportMapping {
     ReportMapping::Columns(MappedColumns::new(listed).expect("valid keys"))
 }
 
+/// Maps a record of a format without `for_each`, which skips nothing.
 pub(crate) fn map(mapping: FormatMapping, event: &str) -> Result<MappedEvent, FormatError> {
-    RhaiMapper::new().map(&mapping, event)
+    match RhaiMapper::new().map(&mapping, event)? {
+        MappedRecord::Event(mapped) => Ok(*mapped),
+        other => panic!("one event expected: {other:?}"),
+    }
 }
 
 /// Returns the value of an expression in a report column.

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use billing_domain::format::{FormatError, FormatMapping, FormatTarget, Naming, ReportMapping, SourcePosition};
+use billing_domain::format::{
+    FieldPath, FormatError, FormatMapping, FormatTarget, MappedRecord, Naming, ReportMapping, SourcePosition,
+};
 use billing_domain::ports::EventMapper as _;
 use billing_formats::{MAX_EVENT_BYTES, MAX_EVENT_VALUES, MAX_TEXT_BYTES, RhaiMapper};
 
@@ -263,7 +265,7 @@ fn errors_name_target_expression_position_and_reason() {
             "gives an object: plain value expected",
         ),
         (
-            FormatMapping { report_data: ReportMapping::Field("a".to_owned()), ..constants() },
+            FormatMapping { report_data: ReportMapping::Field(FieldPath::of_event("a")), ..constants() },
             FormatTarget::ReportData,
             "`a` must be an object",
         ),
@@ -305,6 +307,7 @@ fn any_number_of_formats_is_mapped_with_bounded_memory() {
     let mapper = RhaiMapper::new();
     for n in 0..600 {
         let mapping = FormatMapping { quantity: expression(&n.to_string()), ..constants() };
-        assert_eq!(mapper.map(&mapping, "{}").expect("mapped").quantity.as_decimal().to_string(), n.to_string());
+        let MappedRecord::Event(mapped) = mapper.map(&mapping, "{}").expect("mapped") else { panic!("an event") };
+        assert_eq!(mapped.quantity.as_decimal().to_string(), n.to_string());
     }
 }

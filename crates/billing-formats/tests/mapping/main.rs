@@ -4,3 +4,4 @@ mod common;
 mod hostile;
 mod language;
 mod real_inputs;
+mod records;

@@ -4,9 +4,7 @@ use std::fmt::Display;
 
 use crate::common::{columns, constants, expression, map};
 use billing_domain::format::{FormatMapping, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat};
-use billing_domain::ports::EventMapper as _;
 use billing_domain::usage::ReportValue;
-use billing_formats::RhaiMapper;
 
 fn report(mapped: &MappedEvent) -> Vec<(&str, &str)> {
     let entries = mapped.report_data.as_ref().map_or(&[][..], |data| data.entries());
@@ -166,14 +164,14 @@ fn the_default_format_takes_the_default_shape_as_it_is() {
         "quantity": 12345678901234.000001, "additional_report_data": {"z": 1.50, "a": "x", "n": null},
         "validations": {"currency": "EUR", "entity_ref": "default"}, "unknown": 1
     }"#;
-    let mapped = RhaiMapper::new().map(&built_in, whole).expect("mapped");
+    let mapped = map(built_in.clone(), whole).expect("mapped");
     assert_eq!(facts(&mapped), ["2026-03-01T11:00:00Z", "ref acme", "ref calls", "12345678901234.000001"]);
     assert_eq!(report(&mapped), [("z", "1.50"), ("a", "x"), ("n", "null")]);
     assert_eq!(checks(&mapped), (Some("EUR".to_owned()), Some("default".to_owned())));
 
     let least =
         r#"{"timestamp": "2026-03-01T12:00:00Z", "customer_name": "Acme", "usage_product_name": "Calls", "quantity": "2"}"#;
-    let mapped = RhaiMapper::new().map(&built_in, least).expect("mapped");
+    let mapped = map(built_in, least).expect("mapped");
     assert_eq!(facts(&mapped), ["2026-03-01T12:00:00Z", "name Acme", "name Calls", "2"]);
     assert_eq!((mapped.report_data, mapped.validations), (None, None));
 }

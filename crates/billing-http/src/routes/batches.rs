@@ -1,6 +1,5 @@
 //! Handlers for batches of usage events, whole or line by line.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,52 +8,59 @@ use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{self, Bytes};
 use billing_application::carry_out;
 use billing_application::error::UseCaseError;
-use billing_application::usage::{
-    self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, UsageBatch,
-};
+use billing_application::usage::{self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, MAX_BATCH_EVENTS, NewUsageEvent};
 use billing_domain::idempotency::BodyHash;
-use billing_json::hash;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
+use super::batch_records::{Batch, FinishedBatch, ListedErrors, ParsedBatch, Places, RecordReader, TakenEvents};
 use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
-use crate::context::RequestContext;
-use crate::refused::{RejectedEvent, SentEvents, SentPayload, is_refusal};
+use crate::refused::{RejectedEvent, SentEvents, SentPayload};
 use crate::respond::{HttpReply, respond_stored};
-use billing_api::dto::batch::BatchBody;
+use billing_api::dto::batch::{BatchBody, RecordBatchBody};
 use billing_api::dto::declare::read;
-use billing_api::dto::events::{EventBody, event_answer};
-use billing_api::dto::wire::written;
+use billing_api::dto::events::event_answer;
 use billing_api::media_type::NDJSON;
 use billing_api::problem::Problem;
 use billing_api::query::usage::BatchParams;
 use billing_api::stored_response::Success;
-
-/// Maximum number of errors that the response to a batch lists. Ten thousand small events can have tens of thousands.
-const MAX_LISTED_ERRORS: usize = 1000;
 
 pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
     Ok(record(call, body).await?)
 }
 
 async fn record(call: Call, body: BatchPayload) -> Reply {
-    let BatchParams { atomic } = call.query.read()?;
+    let BatchParams { atomic, format } = call.query.read()?;
+    let reader = RecordReader::of(&call, format.named()).await?;
     match body {
         BatchPayload::Whole(bytes) => {
             let sent = SentEvents::of(&call, SentPayload::Whole(bytes.clone()))?;
             let (facts, is_keyed) = (call.context.clone(), call.key.is_some());
+            let batch = Batch::of(facts, sent, &reader, MAX_BATCH_EVENTS, ListedErrors::default());
+            let mapper = reader.clone();
             // Only the events and the hash leave the parsing thread: the parsed body takes many times their memory.
             let parsed = call.parse(bytes.len(), move || {
                 let body = read_value(&bytes)?;
-                let whole: BatchBody = read(&body)?;
-                let events = whole.events.into_iter().map(|event| event.map_err(Problem::from));
-                let batch = Batch::new(events, whole.atomic || atomic, facts, sent, ListedErrors::default())?;
-                Ok((batch, is_keyed.then(|| hash(Some(&body)))))
+                let (parsed, atomic) = if reader.is_of_format() {
+                    let RecordBatchBody { events, atomic: is_atomic } = read(&body)?;
+                    (
+                        ParsedBatch::of_records(batch, events.into_iter().map(|event| event.map_err(Problem::from))),
+                        is_atomic || atomic,
+                    )
+                } else {
+                    let BatchBody { events, atomic: is_atomic } = read(&body)?;
+                    (
+                        ParsedBatch::of_events(batch, events.into_iter().map(|event| event.map_err(Problem::from))),
+                        is_atomic || atomic,
+                    )
+                };
+                Ok((parsed, atomic, is_keyed.then(|| reader.hash(body))))
             });
-            let (batch, body) = parsed.await?;
+            let (parsed, atomic, body) = parsed.await?;
+            let batch = mapper.map(&call, parsed).await?.finished(atomic)?;
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
             call.record_events(body, batch, render).await
         }
@@ -62,19 +68,22 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             let lines: Arc<[Bytes]> = all(lines).await?.into();
             let sent = SentEvents::of(&call, SentPayload::Lines(Arc::clone(&lines)))?;
             let (facts, is_keyed) = (call.context.clone(), call.key.is_some());
+            let batch = Batch::of(facts, sent, &reader, MAX_BATCH_EVENTS, ListedErrors::default());
+            let mapper = reader.clone();
             let parsed = call.parse(bytes_of(&lines), move || {
                 let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
-                let batch = Batch::new(values.iter().map(read_event), atomic, facts, sent, ListedErrors::default())?;
+                let parsed = reader.parse(batch, values.iter().map(|value| value.as_ref().map_err(Clone::clone)));
                 let events = values.into_iter().zip(lines.iter()).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
                 let body = || Value::from_iter([("events", Value::from_iter(events)), ("atomic", Value::Bool(atomic))]);
-                Ok((batch, is_keyed.then(|| hash(Some(&body())))))
+                Ok((parsed, is_keyed.then(|| reader.hash(body()))))
             });
-            let (batch, body) = parsed.await?;
+            let (parsed, body) = parsed.await?;
+            let batch = mapper.map(&call, parsed).await?.finished(atomic)?;
             call.record_events(body, batch, |results| Success::of(NDJSON, lines_of(results))).await
         }
         BatchPayload::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
-            actix_web::rt::spawn(answer_lines(call, lines, answers).in_current_span());
+            actix_web::rt::spawn(answer_lines(call, reader, lines, answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))
         }
     }
@@ -82,9 +91,9 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
 
 impl Call {
     /// Records a batch and renders the result of each event. `body` is the hash of the batch, if the request has a key.
-    async fn record_events(self, body: Option<BodyHash>, batch: Batch, render: fn(&[String]) -> Success) -> Reply {
+    async fn record_events(self, body: Option<BodyHash>, batch: FinishedBatch, render: fn(&[String]) -> Success) -> Reply {
         let keyed = body.and_then(|body| self.keyed(body));
-        let Batch { readable, places } = batch;
+        let FinishedBatch { readable, places } = batch;
         if keyed.is_some() || readable.neighbours == Atomicity::Atomic {
             let size = (readable.events.len(), readable.events.iter().map(NewUsageEvent::bytes).sum());
             let sent = places.sent.clone();
@@ -94,16 +103,20 @@ impl Call {
                 let note = |rejected| *noted.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
                 // A cell, because the results consume the outcome.
                 let render = |taken: &Cell<BatchOutcome>| {
-                    let (results, rejected) = places.results(taken.take(), &mut ListedErrors::default());
+                    let (results, rejected) = places.results(taken.take().into(), &mut ListedErrors::default());
                     note(rejected);
                     render(&results).kept()
                 };
                 let recorded =
                     carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, &event_answer).map(Cell::new));
-                if let Err(UseCaseError::EventsRefused(refused)) = &recorded {
-                    note(refused.iter().map(|(index, error)| RejectedEvent::of(*index, &Problem::of(error))).collect());
-                }
-                recorded
+                recorded.map_err(|error| {
+                    let error = places.placed(error);
+                    if let UseCaseError::EventsRefused(refused) = &error {
+                        let rejected = refused.iter().filter_map(|(place, error)| Some((place.index?, error)));
+                        note(rejected.map(|(index, error)| RejectedEvent::of(index, &Problem::of(error))).collect());
+                    }
+                    error
+                })
             });
             let reply = taken.await;
             // The writer has no time for this: counting parses the batch again.
@@ -111,7 +124,7 @@ impl Call {
             sent.count_on_a_thread(rejected).await;
             return reply;
         }
-        let taken = self.submit_batch(readable.events, false).await?;
+        let taken = self.submit_records(readable.events, &places, false).await?;
         // Rendering up to 10,000 results would block the async thread.
         let rendered = web::block(move || {
             let (results, rejected) = places.results(taken, &mut ListedErrors::default());
@@ -120,113 +133,33 @@ impl Call {
         });
         respond_stored(rendered.await.map_err(|_| Problem::internal())?, None)
     }
-}
 
-/// The readable events of a batch, and the positions of the unreadable ones.
-struct Batch {
-    readable: UsageBatch,
-    places: Places,
-}
-
-/// The problem of each event in a batch; `None` for readable events.
-struct Places {
-    problems: Vec<Option<Problem>>,
-    facts: RequestContext,
-    sent: SentEvents,
-}
-
-impl Batch {
-    /// Creates a batch from parsed events. `listed` is the number of errors that the response can list.
-    ///
-    /// # Errors
-    /// Returns the problems of unreadable events if the batch is atomic.
-    fn new(
-        events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
-        atomic: bool,
-        facts: RequestContext,
-        sent: SentEvents,
-        mut listed: ListedErrors,
-    ) -> Result<Self, Problem> {
-        let (mut readable, mut problems) = (Vec::new(), Vec::new());
-        for event in events {
-            // Errors that the response cannot list are dropped at once, because they would fill the memory.
-            let problem = event.map(|event| readable.push(event)).err();
-            problems.push(problem.map(|problem| listed.fit(Cow::Owned(problem)).into_owned()));
+    /// Submits events like [`submit_batch`](Self::submit_batch). If records have several events, the batch is cut between
+    /// records.
+    async fn submit_records(&self, events: Vec<NewUsageEvent>, places: &Places, goes_on: bool) -> Result<TakenEvents, Problem> {
+        if !places.has_elements() {
+            return Ok(self.submit_batch(events, goes_on).await?.into());
         }
-        if atomic && readable.len() < problems.len() {
-            let refused = problems.into_iter().enumerate().filter_map(|(index, problem)| Some((index, problem?)));
-            let refused: Vec<(usize, Problem)> = refused.collect();
-            let rejected: Vec<_> = refused.iter().map(|(index, problem)| RejectedEvent::of(*index, problem)).collect();
-            sent.count(&rejected);
-            return Err(Problem::batch_refused(refused.into_iter()));
-        }
-        let neighbours = if atomic { Atomicity::Atomic } else { Atomicity::PerEvent };
-        Ok(Self { readable: UsageBatch { events: readable, neighbours }, places: Places { problems, facts, sent } })
-    }
-}
-
-impl Places {
-    /// Returns the JSON result of each event by position, and the rejected events, which the caller counts.
-    fn results(&self, taken: BatchOutcome, listed: &mut ListedErrors) -> (Vec<String>, Vec<RejectedEvent>) {
-        let mut taken_of = taken.results.into_iter();
-        let untaken = taken.stopped_by.map_or_else(Problem::internal, Problem::from);
-        let mut rejected = Vec::new();
-        let place = |(index, unreadable): (usize, &Option<Problem>)| {
-            let problem = match unreadable {
-                Some(problem) => Cow::Borrowed(problem),
-                None => match taken_of.next() {
-                    Some(Ok(IngestOutcome::Recorded(view))) => return event_answer(&view),
-                    Some(Ok(IngestOutcome::Replayed(answer))) => return answer,
-                    Some(Err(refusal)) => Cow::Owned(Problem::from(refusal)),
-                    None => Cow::Borrowed(&untaken),
-                },
-            };
-            if is_refusal(&problem) {
-                rejected.push(RejectedEvent::of(index, &problem));
-            }
-            self.facts.problem(&listed.fit(problem))
-        };
-        let results = self.problems.iter().enumerate().map(place).collect();
-        (results, rejected)
-    }
-}
-
-/// The number of errors that a response can still list. All errors of an event are listed, or none.
-#[derive(Clone, Copy, Debug)]
-struct ListedErrors {
-    left: usize,
-}
-
-impl Default for ListedErrors {
-    fn default() -> Self {
-        Self { left: MAX_LISTED_ERRORS }
-    }
-}
-
-impl ListedErrors {
-    /// Returns the next problem of the response. Once the errors of a problem do not fit, no later problem lists errors.
-    fn fit<'p>(&mut self, problem: Cow<'p, Problem>) -> Cow<'p, Problem> {
-        match self.left.checked_sub(problem.listed_errors().len()) {
-            Some(left) => {
-                self.left = left;
-                problem
-            }
-            None => {
-                self.left = 0;
-                Cow::Owned(problem.into_owned().without_listed_errors())
+        let (mut events, mut taken) = (events.into_iter(), TakenEvents::from(BatchOutcome::default()));
+        for piece in places.pieces() {
+            let goes_on = goes_on || !taken.results.is_empty();
+            match self.submit_batch(events.by_ref().take(piece).collect(), goes_on).await {
+                Ok(BatchOutcome { results, stopped_by: None }) => taken.results.extend(results),
+                Ok(BatchOutcome { results, stopped_by: Some(error) }) => {
+                    taken.results.extend(results);
+                    taken.untaken = error.into();
+                    break;
+                }
+                // Earlier events are recorded, so the response must report them.
+                Err(problem) if !taken.results.is_empty() => {
+                    taken.untaken = problem;
+                    break;
+                }
+                Err(problem) => return Err(problem),
             }
         }
+        Ok(taken)
     }
-}
-
-impl RequestContext {
-    fn problem(&self, problem: &Problem) -> String {
-        written(&problem.document(&self.path, &self.request_id))
-    }
-}
-
-fn read_event(value: &Result<Value, Problem>) -> Result<NewUsageEvent, Problem> {
-    Ok(EventBody::read_event(value.as_ref().map_err(Clone::clone)?)?)
 }
 
 fn text(line: &[u8]) -> Value {
@@ -255,8 +188,8 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
 }
 
 /// Records lines as they arrive, and sends the results of each transaction when it is committed.
-async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
-    let (facts, mut taken, mut listed) = (&call.context, 0, ListedErrors::default());
+async fn answer_lines(call: Call, reader: RecordReader, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
+    let (facts, mut taken, mut left) = (&call.context, 0, BatchRoom::default());
     loop {
         let arrived = match lines.next(EVENTS_PER_TRANSACTION).await {
             Ok(arrived) => arrived,
@@ -270,9 +203,10 @@ async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSend
         }
         let fits = arrived.len().min(MAX_BATCH_EVENTS - taken);
         taken += fits;
-        let recorded = record_lines(&call, &arrived[..fits], taken > fits, &mut listed).await;
+        let recorded = record_lines(&call, &reader, &arrived[..fits], taken > fits, &mut left).await;
         let mut results = recorded.unwrap_or_else(|problem| vec![facts.problem(&problem); fits]);
-        let is_too_many = arrived.len() > fits;
+        // Records can have several events.
+        let is_too_many = arrived.len() > results.len();
         if is_too_many {
             results.push(facts.problem(&Problem::too_many_events(MAX_BATCH_EVENTS)));
         }
@@ -287,72 +221,51 @@ async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSend
     answers.send(Part::End).ok();
 }
 
-/// Records lines and returns the result of each. `listed` is the number of errors that the rest of the response can list.
+/// What the rest of a batch that is answered line by line can have.
+struct BatchRoom {
+    /// The number of events.
+    events: usize,
+    /// The number of errors that the response lists.
+    listed: ListedErrors,
+}
+
+impl Default for BatchRoom {
+    fn default() -> Self {
+        Self { events: MAX_BATCH_EVENTS, listed: ListedErrors::default() }
+    }
+}
+
+/// Records lines and returns the result of each, without the lines whose events do not fit into the batch.
 ///
 /// # Errors
 /// Returns the problem of the whole group.
-async fn record_lines(call: &Call, lines: &[Bytes], goes_on: bool, listed: &mut ListedErrors) -> Result<Vec<String>, Problem> {
+async fn record_lines(
+    call: &Call,
+    reader: &RecordReader,
+    lines: &[Bytes],
+    goes_on: bool,
+    left: &mut BatchRoom,
+) -> Result<Vec<String>, Problem> {
     let (lines, bytes): (Arc<[Bytes]>, usize) = (lines.into(), bytes_of(lines));
     let sent = SentEvents::of(call, SentPayload::Lines(Arc::clone(&lines)))?;
-    let (facts, mut left) = (call.context.clone(), *listed);
-    let parsed = call.parse(bytes, move || {
-        let events = lines.iter().map(|line| read_event(&read_value(line)));
-        Batch::new(events, false, facts, sent, left)
-    });
-    let Batch { readable, places } = parsed.await?;
-    let taken = call.submit_batch(readable.events, goes_on).await?;
+    let batch = Batch::of(call.context.clone(), sent, reader, left.events, left.listed);
+    let parser = reader.clone();
+    let parsed = call.parse(bytes, move || Ok(parser.parse(batch, lines.iter().map(|line| read_value(line)))));
+    let FinishedBatch { readable, places } = reader.map(call, parsed.await?).await?.cut();
+    left.events -= readable.events.len();
+    let taken = call.submit_records(readable.events, &places, goes_on).await?;
+    let mut listed = left.listed;
     let render = move || {
-        let (results, rejected) = places.results(taken, &mut left);
+        let (results, rejected) = places.results(taken, &mut listed);
         places.sent.count(&rejected);
-        (results, left)
+        (results, listed)
     };
     let rendered = if is_large(bytes) { web::block(render).await.map_err(|_| Problem::internal())? } else { render() };
-    *listed = rendered.1;
+    left.listed = rendered.1;
     Ok(rendered.0)
 }
 
 /// Sends one line per result; returns `false` if the receiver is dropped.
 fn say(answers: &mpsc::UnboundedSender<Part>, results: &[String]) -> bool {
     answers.send(Part::Bytes(Bytes::from(lines_of(results)))).is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use billing_domain::violation::Violations;
-
-    use super::*;
-
-    /// Returns the problem of an event with this number of errors.
-    fn problem(errors: usize) -> Problem {
-        let mut all = Violations::none();
-        for index in 0..errors {
-            all.add(&[index.to_string().as_str()], "wrong_type", "must be a string");
-        }
-        all.into()
-    }
-
-    /// Returns the number of errors that a response lists for each problem.
-    fn listed(errors: &[usize]) -> Vec<usize> {
-        let mut listed = ListedErrors::default();
-        errors.iter().map(|errors| listed.fit(Cow::Owned(problem(*errors))).listed_errors().len()).collect()
-    }
-
-    #[test]
-    fn a_response_lists_a_thousand_errors_and_then_only_codes() {
-        assert_eq!(listed(&[100; 12]), [[100; 10].as_slice(), &[0; 2]].concat());
-        let errors = [[100; 9].as_slice(), &[99, 2, 1, 1]].concat();
-        assert_eq!(listed(&errors), [[100; 9].as_slice(), &[99, 0, 0, 0]].concat());
-        let counted = listed(&[4; 10_000]);
-        assert_eq!((counted.iter().sum::<usize>(), counted.iter().filter(|listed| **listed > 0).count()), (1_000, 250));
-    }
-
-    #[test]
-    fn problems_that_were_shortened_early_are_shortened_in_the_response_too() {
-        let mut early = ListedErrors::default();
-        let problems: Vec<_> = (0..20).map(|_| early.fit(Cow::Owned(problem(60))).into_owned()).collect();
-        let mut late = ListedErrors::default();
-        assert_eq!(late.fit(Cow::Owned(problem(90))).listed_errors().len(), 90);
-        let listed: Vec<usize> = problems.iter().map(|problem| late.fit(Cow::Borrowed(problem)).listed_errors().len()).collect();
-        assert_eq!(listed, [[60; 15].as_slice(), &[0; 5]].concat());
-    }
 }

@@ -176,9 +176,9 @@ fn take(
     };
     let mut rejects = ImportRejects::default();
     let mut report = |rejected: Vec<RejectedLine>, _: &ImportSummary| {
-        for RejectedLine { number, text, event, error } in rejected {
+        for RejectedLine { number, item, text, event, error } in rejected {
             let problem = Problem::from(error);
-            rejects.add(number, &problem);
+            rejects.add(number, item, &problem);
             if !asked.dry_run {
                 let event = refused::read(event.unwrap_or(text).as_bytes());
                 state.count_refused(principal.organization(), &event, &problem, principal.request_id().cloned());

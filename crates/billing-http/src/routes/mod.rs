@@ -4,6 +4,7 @@
 pub(crate) mod administrators;
 pub(crate) mod audit;
 pub(crate) mod auth;
+pub(crate) mod batch_records;
 pub(crate) mod batches;
 pub(crate) mod billing;
 pub(crate) mod catalog;

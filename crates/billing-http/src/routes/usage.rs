@@ -1,16 +1,20 @@
 //! Handlers for usage events.
 
+use std::cell::Cell;
+
 use actix_web::HttpResponse;
-use billing_application::error::{ResourceKind, UseCaseError};
+use billing_application::error::{EventPlace, ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent,
+    self, Atomicity, BatchOutcome, ChangeOutcome, EventChange, EventView, FormattedUpdate, IngestOutcome, NO_ANSWER,
+    NewUsageEvent, SentRecord, UsageBatch,
 };
-use billing_application::{Cx, idempotency};
+use billing_application::{Cx, carry_out, idempotency};
+use billing_domain::format::MappedRecord;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::hash_of_event;
+use billing_json::{hash, hash_of_event};
 
 use crate::call::{Call, REPLAYED, Reply};
 use crate::ingest::answer_of;
@@ -83,14 +87,92 @@ async fn record_formatted(call: &Call) -> Reply {
         return Ok(repeat);
     }
     let sent = call.keyed_by_body().map(|request| EventKey { key: request.key.key, body: request.body });
-    let report = FormattedEvent { format, event, sent };
+    let record = SentRecord { event, sent: sent.clone(), body: hash(Some(&call.value()["event"])) };
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
-    let mapped = call.run(move |services, principal| usage::map_formatted(services, principal, &report)).await?;
-    if call.is_dry_run {
-        return preview(call, mapped, usage::of_mapped).await;
+    let mapped = call.run(move |services, principal| {
+        let format = usage::format_of_events(services, principal, &format)?;
+        usage::map_record(services, &format, &record)
+    });
+    match mapped.await? {
+        MappedRecord::Skipped if call.is_dry_run => call.effects(Box::new(|_| Ok(()))).await,
+        MappedRecord::Skipped => respond_stored(Success::nothing().kept(), None),
+        MappedRecord::Event(mapped) => {
+            require_same_key(sent.as_ref(), mapped.sent.as_ref())?;
+            if call.is_dry_run {
+                return preview(call, *mapped, usage::of_mapped).await;
+            }
+            let answers =
+                (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
+            call.submit_event_once(*mapped, answers, usage::of_mapped).await
+        }
+        MappedRecord::Elements(elements) => record_elements(call, elements).await,
     }
-    let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
-    call.submit_event_once(mapped, answers, usage::of_mapped).await
+}
+
+/// Rejects a key of the format that differs from the key of the request.
+fn require_same_key(of_request: Option<&EventKey>, of_event: Option<&EventKey>) -> Result<(), Problem> {
+    match (of_request, of_event) {
+        (Some(request), Some(event)) if request.key != event.key => {
+            let detail = "must give the key in the header Idempotency-Key by its format: omit the header";
+            Err(Violations::one(&["event"], "conflicting_fields", detail).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Records the events of a record's elements in one transaction, all or none.
+async fn record_elements(call: &Call, elements: Vec<UseCaseResult<Option<NewUsageEvent>>>) -> Reply {
+    let (mut events, mut refused) = (Vec::new(), Vec::new());
+    let mut items: Vec<usize> = Vec::new();
+    let all = elements.len();
+    for (item, element) in elements.into_iter().enumerate() {
+        match element {
+            Ok(None) => {}
+            Ok(Some(event)) => {
+                events.push(event);
+                items.push(item);
+            }
+            Err(error) => refused.push((EventPlace { index: None, item: Some(item) }, error)),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(UseCaseError::EventsRefused(refused).into());
+    }
+    let placed = |error, items: &[usize]| {
+        let UseCaseError::EventsRefused(refused) = error else { return error };
+        let item_of = |place: EventPlace| place.index.and_then(|index| items.get(index)).copied();
+        let placed =
+            refused.into_iter().map(|(place, error)| (EventPlace { index: None, item: item_of(place) }, usage::of_mapped(error)));
+        UseCaseError::EventsRefused(placed.collect())
+    };
+    let size = (events.len(), events.iter().map(NewUsageEvent::bytes).sum());
+    let batch = UsageBatch { events, neighbours: Atomicity::Atomic };
+    if call.is_dry_run {
+        let rehearse =
+            move |cx: &mut Cx<'_>| usage::record_batch(cx, &batch, &NO_ANSWER).map(drop).map_err(|error| placed(error, &items));
+        return call.effects(Box::new(rehearse)).await;
+    }
+    let keyed = call.keyed_by_body();
+    call.clone()
+        .in_turn(keyed, size, move |services, request| {
+            // A cell, because the results consume the outcome.
+            let render = |taken: &Cell<BatchOutcome>| {
+                let mut results = vec!["null".to_owned(); all];
+                for (item, result) in items.iter().zip(taken.take().results) {
+                    results[*item] = match result {
+                        Ok(IngestOutcome::Recorded(view)) => formatted_answer(&view),
+                        Ok(IngestOutcome::Replayed(answer)) => answer,
+                        // An atomic batch has no rejected event.
+                        Err(_) => continue,
+                    };
+                }
+                Success::json(format!("{{\"results\":[{}]}}", results.join(","))).kept()
+            };
+            let recorded =
+                carry_out(services, request, render, |cx| usage::record_batch(cx, &batch, &formatted_answer).map(Cell::new));
+            recorded.map_err(|error| placed(error, &items))
+        })
+        .await
 }
 
 /// Returns the stored response if the request's key was used already. The format must not be evaluated again, because an

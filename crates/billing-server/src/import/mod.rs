@@ -87,8 +87,8 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
             Some(rejects) => rejects,
             none => none.insert(Rejects::at(rejects_path.clone())?),
         };
-        for RejectedLine { number, text, error, .. } in rejected {
-            rejects.add(number, error.to_string().trim_start(), &text)?;
+        for RejectedLine { number, item, text, error, .. } in rejected {
+            rejects.add((number, item), error.to_string().trim_start(), &text)?;
         }
         progress.set_position(read_bytes.load(Ordering::Relaxed));
         progress.set_message(format!("{} events", summary.recorded + summary.already_there));
@@ -119,7 +119,9 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
 /// Prints the results.
 fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
     let recorded = if dry_run { "Dry run, nothing is stored. Events to record" } else { "Events recorded" };
-    say(&format!("{recorded}: {}; duplicates: {}; rejected: {refused}.", summary.recorded, summary.already_there))?;
+    let ImportSummary { already_there, skipped, .. } = summary;
+    let skipped = if *skipped > 0 { format!("; skipped: {skipped}") } else { String::new() };
+    say(&format!("{recorded}: {}; duplicates: {already_there}; rejected: {refused}{skipped}.", summary.recorded))?;
     if summary.known_by_line > 0 {
         say(&format!(
             "Lines without an idempotency_key: {}. They are identified by file name and line number, so a file with another name records them again.",

@@ -13,6 +13,8 @@ use crate::failure::{CommandError, CommandResult};
 pub(super) struct Rejects {
     path: PathBuf,
     file: Option<BufWriter<File>>,
+    /// The number of the line that was added last. Lines count from 1.
+    last: u64,
 }
 
 impl Rejects {
@@ -20,13 +22,20 @@ impl Rejects {
     pub(super) fn at(path: PathBuf) -> CommandResult<Self> {
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
-            Ok(()) | Err(_) => Ok(Self { path, file: None }),
+            Ok(()) | Err(_) => Ok(Self { path, file: None, last: 0 }),
         }
     }
 
-    /// Adds a line.
-    pub(super) fn add(&mut self, number: u64, reason: &str, text: &str) -> CommandResult<()> {
-        let line = json!({"line": number, "reason": reason, "input": text});
+    /// Adds a line, or an element of its list. The text stands with the first element that was rejected, so the file does not
+    /// repeat it.
+    pub(super) fn add(&mut self, (number, item): (u64, Option<usize>), reason: &str, text: &str) -> CommandResult<()> {
+        let mut line = json!({"line": number, "reason": reason});
+        if let Some(item) = item {
+            line["item"] = item.into();
+        }
+        if std::mem::replace(&mut self.last, number) != number {
+            line["input"] = text.into();
+        }
         let written = self.open().and_then(|file| writeln!(file, "{line}"));
         written.map_err(|error| failed(&self.path, &error))
     }

@@ -1,6 +1,6 @@
 //! The stored mapping of a usage format.
 
-use billing_domain::format::{Expression, FormatMapping, MappedColumns, Naming, ReportMapping};
+use billing_domain::format::{Expression, FieldPath, FormatMapping, MappedColumns, Naming, ReportMapping};
 use serde::{Deserialize, Serialize};
 
 use super::{column, list_of};
@@ -23,6 +23,12 @@ struct MappingMirror {
     currency: Option<Expression>,
     #[serde(with = "text_value::option")]
     entity_ref: Option<Expression>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<Expression>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    skip_if: Option<Expression>,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    for_each: Option<Expression>,
 }
 column!(
     /// The stored mapping of a usage format.
@@ -48,7 +54,33 @@ enum ReportMappingMirror {
     None,
     Columns(#[serde(with = "columns")] MappedColumns),
     Rest,
-    Field(String),
+    Field(#[serde(with = "field_path")] FieldPath),
+}
+
+/// A field of the event is its name, a deeper one the list of the names.
+mod field_path {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::FieldPath;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Name(String),
+        Names(Vec<String>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(path: &FieldPath, serializer: S) -> Result<S::Ok, S::Error> {
+        if path.parents.is_empty() { path.name.serialize(serializer) } else { serializer.collect_seq(path.names()) }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FieldPath, D::Error> {
+        match Stored::deserialize(deserializer)? {
+            Stored::Name(name) => Ok(FieldPath::of_event(name)),
+            Stored::Names(names) => FieldPath::new(names).ok_or_else(|| D::Error::custom("a path without names")),
+        }
+    }
 }
 
 type Column = (String, Expression);

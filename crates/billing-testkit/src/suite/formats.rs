@@ -1,7 +1,7 @@
 //! Usage formats and their versions.
 
 use billing_domain::access::Actor;
-use billing_domain::format::{FormatMapping, FormatVersion, Naming, ReportMapping};
+use billing_domain::format::{FieldPath, FormatMapping, FormatVersion, Naming, ReportMapping};
 use billing_domain::ports::{Insertion, Store, StoreError, Update};
 use billing_domain::refs::AdminRef;
 use uuid::Uuid;
@@ -21,6 +21,9 @@ fn full_format() -> FormatVersion {
         report_data: fixtures::columns(&[("z", "event.z"), ("a \"quoted\" \\ key", "1.50"), ("ü", "()")]),
         currency: Some(expression("\"EUR\"")),
         entity_ref: Some(expression("event.entity")),
+        idempotency_key: Some(expression("concat(event.id, \"/\", item)")),
+        skip_if: Some(expression("item == \"cached\"")),
+        for_each: Some(expression("[\"input\", \"cached\"]")),
     };
     full.made_by = Actor::Admin(AdminRef::from_uuid(Uuid::now_v7()));
     full
@@ -46,7 +49,8 @@ pub fn every_kind_of_report_mapping_comes_back(store: &dyn Store) {
     let kinds = [
         ReportMapping::None,
         ReportMapping::Rest,
-        ReportMapping::Field("a \"field\" \u{0} of ü".to_owned()),
+        ReportMapping::Field(FieldPath::of_event("a \"field\" \u{0} of ü")),
+        ReportMapping::Field(FieldPath { parents: vec!["a".to_owned(), String::new()], name: "b.c".to_owned() }),
         fixtures::columns(&[]),
         fixtures::columns(&[("rest", "event.rest")]),
     ];

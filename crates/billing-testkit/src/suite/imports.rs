@@ -58,7 +58,7 @@ pub fn an_import_comes_back_as_it_was_kept_last(store: &dyn Store) {
     kept.author = AuditActor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
     kept.request_id = RequestId::parse("r-1");
     (kept.ended_at, kept.stopped_at) = (Some(later(9)), Some(1002));
-    (kept.recorded, kept.already_there, kept.refused, kept.more_documents) = (1000, 1, 2, 3);
+    (kept.recorded, kept.already_there, kept.refused, kept.skipped, kept.more_documents) = (1000, 1, 2, 4, 3);
     kept.documents = vec![ImportedDocument {
         document_ref: head.document_ref,
         number: head.number,

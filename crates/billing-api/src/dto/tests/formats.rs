@@ -2,13 +2,14 @@
 
 use billing_application::formats::{FormatContent, FormatView, NamedFormat, TestedFormat};
 use billing_domain::access::Actor;
-use billing_domain::format::{MappedEvent, RefOrName, ReportMapping, UsageFormat};
+use billing_domain::format::{FieldPath, MappedEvent, MappedRecord, RefOrName, ReportMapping, UsageFormat};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_testkit::fixtures;
 use insta::assert_snapshot;
 use serde_json::Value;
 
 use super::super::formats::{FormatJson, FormatTestJson};
-use super::super::wire::field_of_event;
+use super::super::wire::path_in_event;
 use super::{check, check_field, json, posted_back, presented, refusals};
 
 const MAPPING: &str =
@@ -71,6 +72,10 @@ fn the_fields_of_a_mapping_keep_their_limits() {
         MAPPING,
         &[
             ("quantity", &long, &["/mapping/quantity invalid_format"]),
+            ("for_each", "[1]", &["/mapping/for_each wrong_type"]),
+            ("for_each", r#""event.lines""#, &[]),
+            ("skip_if", "true", &["/mapping/skip_if wrong_type"]),
+            ("idempotency_key", r#""""#, &["/mapping/idempotency_key invalid_format"]),
             ("quantity", r#""if event.a {\n\t1\n} else { 2 }""#, &[]),
             ("validations", "7", &["/mapping/validations wrong_type"]),
             (
@@ -87,7 +92,8 @@ fn the_fields_of_a_mapping_keep_their_limits() {
             (data, &many, &["/mapping/additional_report_data too_many"]),
             (data, r#""REST""#, &["/mapping/additional_report_data invalid_value"]),
             (data, r#""event""#, &["/mapping/additional_report_data invalid_value"]),
-            (data, r#""event.a.b""#, &["/mapping/additional_report_data invalid_value"]),
+            (data, r#""event.a b""#, &["/mapping/additional_report_data invalid_value"]),
+            (data, r#""event.a.b""#, &[]),
             (data, r#""""#, &["/mapping/additional_report_data invalid_value"]),
             (data, r#""rest""#, &[]),
             (data, r#""event.labels""#, &[]),
@@ -99,22 +105,30 @@ fn the_fields_of_a_mapping_keep_their_limits() {
 
 #[test]
 fn a_field_of_the_event_is_named_as_in_an_expression() {
-    let rows = [
-        ("event.labels", Some("labels")),
-        ("event._a1", Some("_a1")),
-        (r#"event["labels"]"#, Some("labels")),
-        (r#"event["with \"quotes\" and ü"]"#, Some("with \"quotes\" and ü")),
-        (r#"event[""]"#, Some("")),
+    let rows: [(&str, Option<&[&str]>); 19] = [
+        ("event.labels", Some(&["labels"])),
+        ("event._a1", Some(&["_a1"])),
+        (r#"event["labels"]"#, Some(&["labels"])),
+        (r#"event["with \"quotes\" and ü"]"#, Some(&["with \"quotes\" and ü"])),
+        (r#"event[""]"#, Some(&[""])),
+        ("event.a.b", Some(&["a", "b"])),
+        ("event.a.b.c", Some(&["a", "b", "c"])),
+        (r#"event["a"]["b"]"#, Some(&["a", "b"])),
+        (r#"event.a["b.c]"].d"#, Some(&["a", "b.c]", "d"])),
+        ("event", None),
+        ("event.a.", None),
+        (r#"event["a"#, None),
         ("event.1a", None),
         ("event.", None),
         ("event.a b", None),
         ("event[a]", None),
         ("event[1]", None),
         ("events.a", None),
-        (r#"event["a"]["b"]"#, None),
+        (r#"event["a"]b"#, None),
     ];
     for (text, field) in rows {
-        assert_eq!(field_of_event(text).as_deref(), field, "{text}");
+        let found = path_in_event(text).map(|path| path.names().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(found, field.map(|names| names.iter().map(|name| (*name).to_owned()).collect()), "{text}");
     }
 }
 
@@ -129,13 +143,18 @@ fn a_format_is_presented_as_it_can_be_posted_back() {
     let kinds = [
         ReportMapping::None,
         ReportMapping::Rest,
-        ReportMapping::Field("labels".to_owned()),
-        ReportMapping::Field("my \"labels\" \\ \u{1} ü".to_owned()),
+        ReportMapping::Field(FieldPath::of_event("labels")),
+        ReportMapping::Field(FieldPath::of_event("my \"labels\" \\ \u{1} ü")),
+        ReportMapping::Field(FieldPath { parents: vec!["a".to_owned(), "b c".to_owned()], name: "d".to_owned() }),
         fixtures::columns(&[]),
         fixtures::columns(&[("z", "event.z"), ("a", "1")]),
     ];
     let built_in = FormatView { format: UsageFormat::built_in(), made: None };
-    for view in kinds.map(view).into_iter().chain([built_in]) {
+    let mut of_list = view(ReportMapping::None);
+    let mapping = &mut of_list.format.mapping;
+    mapping.idempotency_key = Some(fixtures::expression("item.id"));
+    (mapping.skip_if, mapping.for_each) = (Some(fixtures::expression("item.n == 0")), Some(fixtures::expression("event.l")));
+    for view in kinds.map(view).into_iter().chain([built_in, of_list]) {
         let answer = FormatJson::from(&view);
         presented(&answer);
         let (reference, content) = super::format(&posted_back(&answer)).expect("a valid format");
@@ -251,8 +270,14 @@ fn a_mapped_event_is_presented_in_the_default_shape() {
         quantity: fixtures::quantity("1.50"),
         report_data: None,
         validations: Some(billing_domain::usage::Validations { currency: Some(fixtures::eur()), entity_ref: None }),
+        idempotency_key: IdempotencyKey::parse("e-1").ok(),
     };
-    assert_snapshot!(presented(&FormatTestJson::from(&mapped)), @r#"
+    let presented_as =
+        |record: MappedRecord| serde_json::to_value(FormatTestJson::from(&record)).expect("JSON")["mapped"].clone();
+    assert_eq!(presented_as(MappedRecord::Skipped), serde_json::Value::Null);
+    let elements = presented_as(MappedRecord::Elements(vec![Ok(Some(mapped.clone())), Ok(None)]));
+    assert_eq!((&elements[0]["quantity"], &elements[1]), (&json("1.50"), &serde_json::Value::Null));
+    assert_snapshot!(presented(&FormatTestJson::from(&MappedRecord::Event(Box::new(mapped)))), @r#"
     {
       "mapped": {
         "timestamp": "2026-03-01T12:00:00Z",
@@ -261,7 +286,8 @@ fn a_mapped_event_is_presented_in_the_default_shape() {
         "quantity": 1.50,
         "validations": {
           "currency": "EUR"
-        }
+        },
+        "idempotency_key": "e-1"
       }
     }
     "#);

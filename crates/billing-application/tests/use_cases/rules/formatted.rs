@@ -4,10 +4,10 @@ use billing_application::UseCase;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedEvent, FormattedUpdate, IngestOutcome, event_history, map_formatted, map_update, of_mapped,
-    record_event, update_event,
+    EventUpdate, EventView, FormattedUpdate, IngestOutcome, NewUsageEvent, RecordEvents, SentRecord, event_history,
+    format_of_events, map_record, map_update, of_mapped, record_event, update_event,
 };
-use billing_domain::format::FormatMapping;
+use billing_domain::format::{FormatMapping, MappedRecord};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::refs::EventRef;
 use billing_domain::usage::EventKey;
@@ -41,11 +41,18 @@ fn event(at: &str, much: u32, currency: &str) -> String {
     format!(r#"{{"at": "{at}", "who": "acme", "what": "calls", "much": {much}, "currency": "{currency}"}}"#)
 }
 
+/// Maps a record by the format with a name.
+fn mapped(books: &Books, format: &NamedFormat, event: &str, sent: Option<EventKey>) -> UseCaseResult<RecordEvents> {
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let record = SentRecord { event: event.to_owned(), sent, body: BodyHash([9; 32]) };
+    map_record(services, &format_of_events(services, principal, format)?, &record)
+}
+
 fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<IngestOutcome> {
-    let report = FormattedEvent { format: log(), event: event.to_owned(), sent };
     let answer = |view: &EventView| view.document_numbers.to_string();
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let event = map_formatted(services, principal, &report)?;
+    let MappedRecord::Event(event) = mapped(books, &log(), event, sent)? else { panic!("one event") };
+    let event = *event;
     run(services, principal, UseCase::RecordUsage, |cx| record_event(cx, event, &answer).map_err(of_mapped))
 }
 
@@ -131,4 +138,73 @@ fn an_event_that_no_format_processed_needs_one_to_be_formatted() {
     let books = two_contracts();
     let event_ref = books.calls("2026-01-15T00:00:00Z", "10");
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "required");
+}
+
+fn under(key: &str) -> Option<EventKey> {
+    Some(EventKey { key: IdempotencyKey::parse(key).expect(key), body: BodyHash([1; 32]) })
+}
+
+/// Returns the keys of a record's events, `-` for an event without a key and `skipped` for a skipped element.
+fn keys(record: RecordEvents) -> Vec<String> {
+    let shown = |event: &NewUsageEvent| event.sent.as_ref().map_or("-".to_owned(), |sent| sent.key.as_str().to_owned());
+    match record {
+        MappedRecord::Skipped => vec![],
+        MappedRecord::Event(event) => vec![shown(&event)],
+        MappedRecord::Elements(elements) => elements
+            .iter()
+            .map(|element| element.as_ref().expect("mapped").as_ref().map_or("skipped".to_owned(), shown))
+            .collect(),
+    }
+}
+
+/// Creates a format of records with a list, a condition and a key.
+fn list_format(books: &Books) -> NamedFormat {
+    let mapping = FormatMapping {
+        quantity: expression("item.much"),
+        idempotency_key: Some(expression(r#"get(item, "id")"#)),
+        skip_if: Some(expression("item.much == 0")),
+        for_each: Some(expression("event.list")),
+        ..fixtures::mapping()
+    };
+    let content = FormatContent { name: fixtures::line("List"), mapping };
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateFormat, |cx| create_format(cx, None, content))
+        .expect("a format");
+    NamedFormat::Name(fixtures::line("List"))
+}
+
+fn list(elements: &str) -> String {
+    format!(r#"{{"at": "2026-01-10T00:00:00Z", "who": "acme", "what": "calls", "list": [{elements}]}}"#)
+}
+
+#[test]
+fn the_key_of_an_element_is_that_of_its_format_or_the_records_with_its_number() {
+    let books = two_contracts();
+    let format = list_format(&books);
+    let events = list(r#"{"much": 1}, {"much": 0, "id": "z"}, {"much": 2, "id": "e-2"}, {"much": 3, "id": 4}"#);
+    let keyed = mapped(&books, &format, &events, under("k")).expect("mapped");
+    assert_eq!(keys(keyed), ["k#0", "skipped", "e-2", "4"]);
+    let keyless = mapped(&books, &format, &events, None).expect("mapped");
+    assert_eq!(keys(keyless), ["-", "skipped", "e-2", "4"]);
+    assert_eq!(keys(mapped(&books, &format, &list(""), under("k")).expect("skipped")), [""; 0]);
+    for (chars, is_key) in [(252, true), (254, false)] {
+        let record = mapped(&books, &format, &events, under(&"k".repeat(chars))).expect("mapped");
+        let MappedRecord::Elements(mut elements) = record else { panic!("a list") };
+        match elements.swap_remove(0) {
+            Ok(_) => assert!(is_key, "{chars}"),
+            refused => assert_eq!(code(refused), "invalid_format", "{chars}"),
+        }
+    }
+}
+
+#[test]
+fn an_update_needs_a_format_that_gives_one_event() {
+    let books = two_contracts();
+    let event_ref = taken(&books, &event("2026-01-10T00:00:00Z", 5, "EUR"));
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let update = FormattedUpdate { event_ref, format: Some(list_format(&books)), event: list(r#"{"much": 1}"#) };
+    let refused = map_update(services, principal, &update).expect_err("several events");
+    let UseCaseError::FormatFailed { errors, .. } = refused else { panic!("{refused:?}") };
+    let expected =
+        "for_each = event.list: an update needs the content of one event: use a format that gives one, or delete the event";
+    assert_eq!(errors[0].to_string(), expected);
 }

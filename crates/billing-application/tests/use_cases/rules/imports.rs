@@ -3,8 +3,8 @@
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, UNDONE_PER_TRANSACTION, UndoResult,
-    delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
+    Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, RefusedLine, UNDONE_PER_TRANSACTION,
+    UndoResult, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
 };
 use billing_application::{Transactions, UseCase};
 use billing_domain::audit::AuditAction;
@@ -36,7 +36,8 @@ fn line(number: u64) -> FileEvent {
         r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#.to_owned();
     let key = IdempotencyKey::parse(&format!("import/a.csv/{number}")).expect("a key");
     let known_by = Some(FileEventKey::Line(EventKey { key, body: BodyHash([1; 32]) }));
-    FileEvent { line: number, event, event_ref: None, customer_ref: CustomerRef::parse("acme").ok(), known_by }
+    let customer_ref = CustomerRef::parse("acme").ok();
+    FileEvent { line: number, event, event_ref: None, customer_ref, known_by, body: BodyHash([0; 32]) }
 }
 
 /// Imports lines. Returns the import, the number of recorded events and the number of events that already existed.
@@ -130,7 +131,10 @@ fn lines_that_are_recorded_are_not_recorded_again_and_changed_ones_are_refused()
         let lines = [line(2), mapped_first.clone(), changed.clone(), line(12)];
         let taken = import.take(transactions, &lines, &mut record).expect("lines");
         assert!(
-            matches!(taken.refused.as_slice(), [(4, UseCaseError::Conflict { code: "line_changed", .. })]),
+            matches!(
+                taken.refused.as_slice(),
+                [RefusedLine { number: 4, item: None, error: UseCaseError::Conflict { code: "line_changed", .. } }]
+            ),
             "dry run: {dry_run}: {taken:?}"
         );
         let taken = import.take(transactions, &[line(5), line(6)], &mut record).expect("lines");

@@ -128,8 +128,9 @@ fn all_or_none_stores_nothing_when_one_is_refused() {
     let events = [under("k", 1, calls(DAY, "60")), calls("2027-01-01T00:00:00Z", "1"), calls(DAY, "1")];
     let refused = books.try_slice(&events, Atomicity::Atomic).expect_err("one event is rejected");
     let UseCaseError::EventsRefused(refused) = refused else { panic!("{refused:?}") };
-    let refused: Vec<(usize, String)> = refused.into_iter().map(|(index, error)| (index, word(&Err(error)))).collect();
-    assert_eq!(refused, [(1, "timestamp_in_future".to_owned())]);
+    let refused: Vec<(Option<usize>, String)> =
+        refused.into_iter().map(|(place, error)| (place.index, word(&Err(error)))).collect();
+    assert_eq!(refused, [(Some(1), "timestamp_in_future".to_owned())]);
     assert_eq!(books.bench.store.contents(), before);
     let taken = [under("k", 1, calls(DAY, "60")), calls(DAY, "1")];
     assert_eq!(words(&books, &taken, Atomicity::Atomic), ["UB-INV-1", "UB-INV-1"]);
