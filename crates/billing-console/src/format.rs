@@ -68,6 +68,14 @@ pub const FORMAT_FIELDS: &[(&str, &str, bool, &str)] = &[
         "Must match the currency of the document. Not checked if the expression returns no value.",
     ),
     ("mapping/validations/entity_ref", "Entity to check", false, "Must match the entity of the document."),
+    ("mapping/idempotency_key", "Event ID", false, "Must return a text or a number. An event with the same ID is recorded once."),
+    ("mapping/skip_if", "Skip if", false, "Must return true or false. If true, the event is skipped and not rejected."),
+    (
+        "mapping/for_each",
+        "For each",
+        false,
+        "Must return a list of at most 100 elements. Each element has an event, and the other expressions see it as item.",
+    ),
 ];
 
 /// Renders the editor.
@@ -96,6 +104,11 @@ pub fn format_editor(editor: &FormatEditor) -> Markup {
             div {
                 (section("Result", &html! {
                     @match &editor.mapped {
+                        Some(Value::Null) => p { "The format skips this event." },
+                        Some(mapped @ Value::Array(_)) => {
+                            p { "One event for each element of the list; null for a skipped element." }
+                            pre.mapped tabindex="0" { code { (pretty(mapped)) } }
+                        },
                         Some(mapped) => pre.mapped tabindex="0" { code { (pretty(mapped)) } },
                         None => p.muted { "Test the format to see the resulting body of " code { "POST /api/usage/event" } " here." },
                     }
@@ -160,6 +173,10 @@ mod tests {
             mapped: Some(json!({"quantity": 1})),
             others: Vec::new(),
         };
+        for (mapped, text) in [(json!(null), "The format skips this event."), (json!([null]), "One event for each element")] {
+            let shown = format_editor(&FormatEditor { mapped: Some(mapped), ..editor.clone() }).into_string();
+            assert!(shown.contains(text), "{shown}");
+        }
         let shown = format_editor(&editor).into_string();
         assert!(
             shown.contains("gives nothing &lt;") && shown.contains("\"quantity\": 1".replace('"', "&quot;").as_str()),

@@ -52,6 +52,7 @@ const TRIED_DOCUMENTS: &[Column] = &[
 
 const REJECTS: &[Column] = &[
     column("Line", field!(ImportRejectJson, line), CellFormat::Number),
+    column("Element", field!(ImportRejectJson, item), CellFormat::Number),
     column("Error code", field!(ImportRejectJson, code), CellFormat::Text),
     column("Reason", field!(ImportRejectJson, detail), CellFormat::Text),
     column("Fields", field!(ImportRejectJson, errors), CellFormat::Told),
@@ -193,7 +194,7 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
     let recorded = at.recorded().to_text();
     html! {
         h1 { "Import " (file.name) }
-        (counted([at.recorded(), at.already_there(), at.refused(), at.known_by_line()], true))
+        (counted([at.recorded(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], true))
         @if at.stopped().is_there() { p { "The import would stop at line " (at.stopped().line().to_text()) ": " (at.stopped().detail().to_text()) } }
         form.stack method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             input type="hidden" name="name" value=(file.name);
@@ -214,12 +215,13 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
 }
 
 /// Renders the event counts of an import or of its preview.
-fn counted([recorded, already_there, refused, known_by_line]: [JsonView<'_, u64>; 4], would: bool) -> Markup {
+fn counted([recorded, already_there, refused, skipped, known_by_line]: [JsonView<'_, u64>; 5], would: bool) -> Markup {
     html! {
         (facts(&[
             (if would { "Would be recorded" } else { "Recorded" }, number(recorded)),
             ("Duplicates", number(already_there)),
             (if would { "Would be rejected" } else { "Rejected" }, number(refused)),
+            (if would { "Would be skipped" } else { "Skipped" }, number(skipped)),
             ("Without event ID", number(known_by_line)),
         ]))
         @if known_by_line.is_amount() {
@@ -306,7 +308,7 @@ fn documents(at: JsonView<'_, ImportResultJson>) -> Markup {
 pub fn import_result(file: &PendingFile, at: JsonView<'_, ImportResultJson>) -> Markup {
     html! {
         h1 { "Import result: " (file.name) }
-        (counted([at.recorded(), at.already_there(), at.refused(), at.known_by_line()], false))
+        (counted([at.recorded(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], false))
         @if at.stopped().is_there() {
             p {
                 "The import stopped at line " (at.stopped().line().to_text()) ": " (at.stopped().detail().to_text()) ". "
@@ -346,7 +348,8 @@ pub fn import(at: JsonView<'_, ImportJson>, may_undo: bool) -> Markup {
             ("Actor", isolated(&actor(at))),
             ("Events recorded", number(at.recorded())),
             ("Duplicates", number(at.already_there())),
-            ("Rejected lines", number(at.refused())),
+            ("Rejected", number(at.refused())),
+            ("Skipped by the format", number(at.skipped())),
             ("Stopped at line", number(at.stopped_at_line())),
             ("Size in bytes", number(at.bytes())),
             ("SHA-256", html! { code { (at.sha256().to_text()) } }),
@@ -431,7 +434,7 @@ mod tests {
     #[test]
     fn a_stopped_import_can_be_continued_with_the_same_file_and_columns() {
         let file = pending("a<.csv", vec![("Menge".to_owned(), "quantity".to_owned())]);
-        let mut result = json!({"import_ref": "i", "recorded": 999, "already_there": 1, "refused": 0, "known_by_line": 0,
+        let mut result = json!({"import_ref": "i", "recorded": 999, "already_there": 1, "refused": 0, "skipped": 0, "known_by_line": 0,
             "dry_run": false, "rejects": [], "documents": [], "more_documents": 0,
             "stopped": {"line": 1002, "code": "timed_out", "detail": "the request reached its time limit"}});
         let shown = import_result(&file, JsonView::of(&result)).into_string();
@@ -452,7 +455,7 @@ mod tests {
             {"name": "region", "called": "region", "report_data": true, "samples": []},
             {"name": "note", "called": null, "report_data": false, "samples": []},
         ]);
-        let result = json!({"recorded": 1234, "already_there": 0, "refused": 1, "known_by_line": 3, "columns": columns,
+        let result = json!({"recorded": 1234, "already_there": 0, "refused": 1, "skipped": 2, "known_by_line": 3, "columns": columns,
             "rejects": [{"line": 7, "code": "x", "detail": "<i>", "errors": []}], "documents": [], "more_documents": 0, "stopped": null});
         let formats = json!([{"format_name": "Log", "changed_at": "2026-01-01T00:00:00Z"}]);
         let shown = import_check(&file, JsonView::of(&formats), JsonView::of(&result)).into_string();
