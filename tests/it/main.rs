@@ -32,6 +32,7 @@ mod examples;
 mod explorer;
 mod first_minutes;
 mod form;
+mod format_records;
 mod formats;
 mod formatted;
 mod histories;
