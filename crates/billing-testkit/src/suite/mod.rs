@@ -472,6 +472,7 @@ mod tests {
             include_str!("revisions.rs"),
             include_str!("runs.rs"),
             include_str!("sandbox.rs"),
+            include_str!("search.rs"),
             include_str!("transactions.rs"),
             include_str!("usage.rs"),
             include_str!("webhooks.rs"),
