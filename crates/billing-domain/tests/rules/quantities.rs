@@ -197,7 +197,7 @@ fn lines(
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     let contract = Contract { products: vec![product.clone()], ..contract };
-    lines_of_period(&contract, &period, &period.terms.line_items, (&UsageTotals::default(), &Charges::default()))
+    lines_of_period(&contract, &period, period.terms.line_items.iter(), (&UsageTotals::default(), &Charges::default()))
         .expect("in range")
 }
 

@@ -143,7 +143,7 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
 
 /// Copies the values that do not depend on a day from agreed terms. Copies only the quantities that changed.
 fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&ProductTerms>) {
-    for item in &mut terms.line_items {
+    for item in terms.line_items_mut() {
         let before = was.and_then(|was| was.line_item(&item.id));
         if let Some(agreed) = agreed.line_item(&item.id).filter(|agreed| before != Some(agreed)) {
             *item = keeping_quantities(item.clone(), agreed);
