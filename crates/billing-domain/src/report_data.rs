@@ -27,6 +27,16 @@ pub enum ReportValue {
 }
 
 impl ReportValue {
+    /// Returns the text as which the value is a label.
+    fn label(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Null => None,
+            Self::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
+            Self::Number(number) => Some(plain_number(number)),
+            Self::Text(text) => Some(Cow::Borrowed(text.as_str())).filter(|text| !text.is_empty()),
+        }
+    }
+
     /// Returns the length of the value's text in bytes.
     pub(crate) const fn bytes(&self) -> usize {
         match self {
@@ -94,13 +104,12 @@ impl ReportData {
     /// Returns the text of a label, by which conditions compare it. A number is written in plain digits without trailing zeros.
     /// A label that is missing, null or empty has no text.
     pub fn label(&self, key: &str) -> Option<Cow<'_, str>> {
-        let (_, value) = self.entries().iter().find(|(name, _)| name == key)?;
-        match value {
-            ReportValue::Null => None,
-            ReportValue::Bool(value) => Some(Cow::Borrowed(if *value { "true" } else { "false" })),
-            ReportValue::Number(number) => Some(plain_number(number)),
-            ReportValue::Text(text) => Some(Cow::Borrowed(text.as_str())).filter(|text| !text.is_empty()),
-        }
+        self.entries().iter().find(|(name, _)| name == key).and_then(|(_, value)| value.label())
+    }
+
+    /// Returns the labels that have a text, with their texts.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        self.entries().iter().filter_map(|(key, value)| Some((key.as_str(), value.label()?)))
     }
 }
 

@@ -2,12 +2,13 @@
 //! submitted text and the version of the format.
 
 use billing_domain::access::Principal;
-use billing_domain::event_input::{EventUpdate, NewUsageEvent};
+use billing_domain::event_input::{EventUpdate, NewUsageEvent, OnConflict};
 use billing_domain::format::{MappedEvent, UsageFormat};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{EventRef, OrganizationId};
-use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
+use billing_domain::usage::{FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
 use super::change::live_event;
@@ -25,7 +26,9 @@ pub struct FormattedEvent {
     /// The text of a JSON object.
     pub event: String,
     /// The idempotency key, which identifies duplicates.
-    pub sent: Option<EventKey>,
+    pub key: Option<IdempotencyKey>,
+    /// What happens if the key has other facts.
+    pub on_conflict: OnConflict,
 }
 
 /// A free-form event that replaces the content of an existing event.
@@ -48,7 +51,7 @@ pub struct FormattedUpdate {
 pub fn map_formatted(services: &Services, principal: &Principal, report: &FormattedEvent) -> UseCaseResult<NewUsageEvent> {
     // The evaluation takes up to 50 ms, so it happens outside of the transaction.
     let format = read(services, principal, UseCase::RecordUsage, |cx| find_format(cx.tx, cx.organization, &report.format))?;
-    Ok(NewUsageEvent { sent: report.sent.clone(), ..map_event(services, &format, &report.event)? })
+    Ok(NewUsageEvent { key: report.key.clone(), on_conflict: report.on_conflict, ..map_event(services, &format, &report.event)? })
 }
 
 /// Maps free-form events with a format. Returns an event or an error for each. Stores nothing.
@@ -75,7 +78,8 @@ fn map_event(services: &Services, format: &UsageFormat, event: &str) -> UseCaseR
         report_data: mapped.report_data,
         validations: mapped.validations,
         formatted: Some(formatted),
-        sent: None,
+        key: None,
+        on_conflict: OnConflict::Reject,
         import: None,
     })
 }

@@ -9,6 +9,7 @@ mod import;
 mod ingest;
 mod list;
 mod names;
+mod outcome;
 mod read;
 mod recall;
 mod record;
@@ -23,7 +24,7 @@ mod writer;
 pub use batch::{BatchOutcome, EVENTS_PER_TRANSACTION, is_known_by_its_key, record_batch};
 pub use billing_domain::event_input::{
     Atomicity, EventUpdate, FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, NewUsageEvent,
-    UsageBatch,
+    OnConflict, UsageBatch,
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
@@ -32,10 +33,10 @@ pub use import::{
     AffectedDocument, ChangedTotal, FileImport, FileImportOptions, ImportChunkResult, ImportSink, ImportStop, ImportSummary,
     ImportedFile, RecordChunk, RejectedLine, import_file,
 };
-pub use ingest::IngestOutcome;
 pub use list::{EventQuery, list_events};
+pub use outcome::{Conflict, EventAnswer, IngestOutcome};
 pub use read::{EventRevision, EventView, event_history, get_event};
-pub use record::{NO_ANSWER, record_event, record_usage};
+pub use record::{NO_ANSWER, deliver, record_event, record_usage};
 pub use refused::{RefusedEvent, RefusedUsageCounts, forget_old_refused_usage, list_refused_usage};
 pub use report::{ReportError, ReportOf, ReportSink, report_usage};
 pub use summary::{SummaryLine, summarize_usage};
@@ -44,7 +45,7 @@ pub use undo::{
     undo_import,
 };
 pub use writer::{
-    DEFAULT_EVENT_CACHE, Distribution, EventAnswer, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange,
-    QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy,
-    WriterFigures, WriterLimits,
+    DEFAULT_EVENT_CACHE, Distribution, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange, QueuedEvent,
+    QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy, WriterFigures,
+    WriterLimits,
 };

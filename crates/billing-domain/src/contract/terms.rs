@@ -479,15 +479,10 @@ impl ProductTerms {
         StatedTax { rate: self.tax, basis: self.treatment.clone() }
     }
 
-    /// Returns the line items to change them. Other terms that share them keep theirs.
-    pub(super) fn line_items_mut(&mut self) -> &mut [SelectedLineItem] {
-        Arc::make_mut(&mut self.line_items)
-    }
-
     /// Reduces the terms to the values that affect the billing of a day. Removes quantities of other days and settings
     /// that only affect future documents.
     pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
-        for item in self.line_items_mut() {
+        for item in Arc::make_mut(&mut self.line_items) {
             if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
                 *quantities = Quantities::constant(quantities.on(day));
             }

@@ -208,7 +208,7 @@ impl ProductPatch {
             crypto: self.crypto.clone().apply(terms.payment.crypto),
         };
         let Patch::Set(items) = &self.line_items else { return terms };
-        for item in terms.line_items_mut() {
+        for item in Arc::make_mut(&mut terms.line_items) {
             let list = items.iter().find(|given| given.id == item.id).and_then(|given| given.quantities.as_ref());
             if let (Some(list), SelectedCharge::Fixed { quantities, .. }) = (list, &mut item.charge) {
                 *quantities = quantities.replaced_by(list);
