@@ -20,6 +20,7 @@ mod console_lists;
 mod console_roles;
 mod contract_requests;
 mod corners;
+mod corrected_records;
 mod corrections;
 mod dependency_rule;
 mod documentation;

@@ -90,7 +90,7 @@ use crate::query::lists::{
     PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
-use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
+use crate::query::usage::{BatchParams, ConflictParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::webhooks::DeliveryParams;
 use crate::use_cases::{self, all_found, amend, found};
 
@@ -379,7 +379,9 @@ macro_rules! each_operation {
                 /// Records a usage event and assigns it to its document.
                 POST "/api/usage/event" Permission(RecordUsage) as RecordEvent record_event,
                     takes EventBody,
+                    asks ConflictParams,
                     answers EventResultJson: "The recorded event with its document",
+                    conflicts event_deleted,
                     refuses matching,
                     is Grouped DryRun,
                     by usage::record_event;
@@ -399,7 +401,9 @@ macro_rules! each_operation {
                 /// Converts a free-form usage event with a usage format, records it and assigns it to its document.
                 POST "/api/usage/event/formatted" Permission(RecordUsage) as RecordFormattedEvent record_formatted_event,
                     takes FormattedEventBody,
+                    asks ConflictParams,
                     answers EventJson: "The recorded event as converted by the format",
+                    conflicts event_deleted,
                     refuses matching format_error unknown_format,
                     is DryRun,
                     by usage::record_formatted_event;

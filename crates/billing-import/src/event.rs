@@ -1,18 +1,13 @@
-//! The content of a line: an event for a usage format, the recorded event that it copies, and the identity for
-//! detecting repeats.
+//! The content of a line: an event for a usage format, the recorded event that it copies, and the key for detecting repeats.
 
 use std::collections::BTreeMap;
 
 use billing_domain::event_input::{FileEvent, FileEventKey};
-use billing_domain::format::DEFAULT_FORMAT_NAME;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
-use billing_domain::refs::CustomerRef;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::report::key_of;
-use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::{KEY_MEMBER, hash, hash_of_event};
-use serde_json::{Map, Number, Value, json};
-use sha2::{Digest as _, Sha256};
+use billing_json::KEY_MEMBER;
+use serde_json::{Map, Number, Value};
 
 use crate::ReadOptions;
 
@@ -106,25 +101,19 @@ pub(crate) fn of_record<'c>(
             Target::LeftOut => None,
         };
     }
-    let flat = Value::Object(flat);
-    let stated = flat.to_string();
     if reading.format_name.is_some() {
-        return of_parts(&flat, stated.clone(), &stated, line, reading);
+        let flat = Value::Object(flat);
+        return of_value(&flat, flat.to_string(), line, reading);
     }
     if !data.is_empty() {
         fields.insert(REPORT_DATA.to_owned(), data.into());
     }
     let shaped = Value::Object(fields);
-    of_parts(&shaped, shaped.to_string(), &stated, line, reading)
+    of_value(&shaped, shaped.to_string(), line, reading)
 }
 
 /// Returns the event in a JSON value; `text` is its source.
-pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
-    let stated = text.clone();
-    of_parts(value, text, &stated, line, reading)
-}
-
-fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
+pub(crate) fn of_value(event: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let Value::Object(members) = event else { return Err(refused("wrong_type", "the line must be a JSON object")) };
     let member = |name: &'static str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -137,36 +126,21 @@ fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &Read
         (Err(_), Some(_)) => None,
         (Err(name), None) => return Err(Violations::one(&[name], "wrong_type", "must be a string")),
     };
-    let customer_ref = match (members.get(CUSTOMER_REF), &reading.format_name) {
-        (Some(Value::String(text)), None) => CustomerRef::parse(text).ok(),
-        _ => None,
-    };
     let key = member(KEY_MEMBER).map_err(|name| Violations::one(&[name], "wrong_type", "must be a string"))?;
     let known_by = match (key, &reading.name) {
         (Some(key), _) => {
             let key = IdempotencyKey::parse(key);
             let key = key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?;
-            Some(FileEventKey::Own(EventKey { key, body: body_of(event, reading) }))
+            Some(FileEventKey::Own(key))
         }
         (None, Some(name)) => {
             // The name was validated with the largest line number, so a failure is unexpected.
             let key = name.key(line).map_err(|reason| refused("invalid_format", format!("the file's name {reason}")))?;
-            // The format determines the meaning of the line, so another format creates another event.
-            let stated = format!("{}\n{stated}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
-            Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(stated).into()) }))
+            Some(FileEventKey::Line(key))
         }
         (None, None) => None,
     };
-    Ok(FileEvent { line, event: text, event_ref, customer_ref, known_by })
-}
-
-/// Returns the hash of an event with a key. It equals the hash of the event in a batch or, with a format, of the body
-/// of a formatted event.
-fn body_of(event: &Value, reading: &ReadOptions) -> BodyHash {
-    match &reading.format_name {
-        None => hash_of_event(event),
-        Some(format_name) => hash(Some(&json!({"format_name": format_name, "event": event}))),
-    }
+    Ok(FileEvent { line, event: text, event_ref, known_by })
 }
 
 fn number_or_text(text: &str) -> Value {

@@ -5,5 +5,5 @@ mod hash;
 mod read;
 
 pub use flat::{FlatObject, Scalar, Text, read_object};
-pub use hash::{KEY_MEMBER, Member, hash, hash_of_event, hash_of_members};
+pub use hash::{KEY_MEMBER, hash};
 pub use read::{JsonError, read, read_next};

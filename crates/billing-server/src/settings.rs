@@ -15,6 +15,7 @@ use billing_domain::access::{
     DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
 };
 use billing_domain::calendar::Timestamp;
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::report::ReportFormat;
@@ -591,8 +592,30 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = within::<u64>(1..=u64::MAX))]
     pub(crate) from_line: u64,
 
+    /// What happens to an event whose idempotency_key was used for other values: it is rejected, or it updates the recorded event.
+    #[arg(long, value_enum, default_value_t = ConflictWord::Reject)]
+    pub(crate) on_conflict: ConflictWord,
+
     #[command(flatten)]
     pub(crate) store: StoreSettings,
+}
+
+/// What happens to an event whose key was used for other values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConflictWord {
+    /// The event is rejected.
+    Reject,
+    /// The recorded event gets these values.
+    Update,
+}
+
+impl From<ConflictWord> for OnConflict {
+    fn from(word: ConflictWord) -> Self {
+        match word {
+            ConflictWord::Reject => Self::Reject,
+            ConflictWord::Update => Self::Update,
+        }
+    }
 }
 
 /// Type of a file to import.

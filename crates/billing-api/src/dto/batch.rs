@@ -1,6 +1,7 @@
 //! Batches of usage events.
 
 use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent};
+use billing_domain::event_input::OnConflict;
 use billing_domain::violation::Violations;
 use utoipa::ToSchema;
 
@@ -15,6 +16,8 @@ body! {
         events: Vec<EventInPlace>,
         /// Whether one rejected event rejects the whole batch. Default: false.
         atomic: bool = false,
+        /// What happens to events whose idempotency keys were used for other values, as in the query. Default: REJECT.
+        on_conflict: OnConflict = OnConflict::Reject,
     }
 }
 

@@ -8,24 +8,15 @@ use std::borrow::Cow;
 
 use billing_application::usage::NewUsageEvent;
 use billing_domain::calendar::Timestamp;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{EventKey, ReportData, ReportValue};
-use billing_json::{FlatObject, Member, Scalar, Text, hash_of_members, read_object};
+use billing_domain::usage::{ReportData, ReportValue};
+use billing_json::{FlatObject, Scalar, Text, read_object};
 use serde::{Deserialize, Deserializer};
 
 use super::events::EventBody;
-
-/// An event that was read from the text of a request.
-#[derive(Clone, Debug)]
-pub struct DirectEvent {
-    /// The event, with the idempotency key that its body contains.
-    pub event: NewUsageEvent,
-    /// The hash of the event, if the request has an idempotency key.
-    pub hash: Option<BodyHash>,
-}
 
 /// The members of [`EventBody`] as they are sent. serde rejects members that are unknown or occur twice.
 #[derive(Deserialize)]
@@ -49,19 +40,15 @@ struct SentEvent<'a> {
     idempotency_key: Option<Text<'a>>,
 }
 
-/// Reads a member that is present. A null is left to the tree, because it is part of the hash of a body.
+/// Reads a member that is present. A null is left to the tree.
 fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads an event. `is_keyed` states whether the request has the header `Idempotency-Key`.
-pub fn read(text: &[u8], is_keyed: bool) -> Option<DirectEvent> {
+/// Reads an event, with the idempotency key that it contains.
+pub fn read(text: &[u8]) -> Option<NewUsageEvent> {
     let sent: SentEvent<'_> = read_object(text)?;
-    let key = parsed(sent.idempotency_key.as_ref(), IdempotencyKey::parse)?;
-    let hash = (is_keyed || key.is_some()).then(|| sent.hash());
-    let event = sent.into_body()?.event()?;
-    let sent = key.zip(hash).map(|(key, body)| EventKey { key, body });
-    Some(DirectEvent { event: NewUsageEvent { sent, ..event }, hash: hash.filter(|_| is_keyed) })
+    sent.into_body()?.event()
 }
 
 /// Parses an optional text. Returns `None` for an invalid text.
@@ -87,25 +74,8 @@ impl SentEvent<'_> {
                 None => None,
             },
             validations: None,
-            // The caller sets the key together with the hash.
-            idempotency_key: None,
+            idempotency_key: parsed(self.idempotency_key.as_ref(), IdempotencyKey::parse)?,
         })
-    }
-
-    /// Returns the same hash as [`hash_of_event`](billing_json::hash_of_event) for the tree.
-    fn hash(&self) -> BodyHash {
-        let texts = [
-            ("customer_ref", &self.customer_ref),
-            ("customer_name", &self.customer_name),
-            ("usage_product_ref", &self.usage_product_ref),
-            ("usage_product_name", &self.usage_product_name),
-        ];
-        let mut members = Vec::with_capacity(texts.len() + 3);
-        members.push(("timestamp", Member::Text(&self.timestamp.0)));
-        members.push(("quantity", Member::Scalar(&self.quantity)));
-        members.extend(self.additional_report_data.iter().map(|object| ("additional_report_data", Member::Object(object))));
-        members.extend(texts.into_iter().filter_map(|(name, text)| Some((name, Member::Text(&text.as_ref()?.0)))));
-        hash_of_members(&mut members)
     }
 }
 
@@ -122,21 +92,17 @@ fn report_data(FlatObject(members): FlatObject<'_>) -> Option<ReportData> {
 
 #[cfg(test)]
 mod tests {
-    use billing_json::hash_of_event;
-
     use super::*;
     use crate::dto::declare::Fieldset as _;
 
-    /// Returns what the tree holds, as text: the event and its hash.
-    fn from_tree(text: &str) -> Option<(String, BodyHash)> {
+    /// Returns the event that the tree holds, as text.
+    fn from_tree(text: &str) -> Option<String> {
         let tree = billing_json::read(text.as_bytes()).ok()?;
-        let event = EventBody::read_event(&tree).ok()?;
-        Some((format!("{event:?}"), hash_of_event(&tree)))
+        EventBody::read_event(&tree).ok().map(|event| format!("{event:?}"))
     }
 
-    fn direct(text: &str) -> Option<(String, BodyHash)> {
-        let DirectEvent { event, hash } = read(text.as_bytes(), true)?;
-        Some((format!("{event:?}"), hash.expect("the hash of a request with a key")))
+    fn direct(text: &str) -> Option<String> {
+        read(text.as_bytes()).map(|event| format!("{event:?}"))
     }
 
     /// Replaces one part of a common event.
@@ -246,13 +212,5 @@ mod tests {
         let text = format!("{{{}}}", members.join(","));
         assert_eq!(direct(&text), from_tree(&text));
         assert!(direct(&text).is_some());
-    }
-
-    #[test]
-    fn the_hash_is_computed_only_for_a_key() {
-        let text = with("}", "}");
-        assert_eq!(read(text.as_bytes(), false).expect("an event").hash, None);
-        let keyed = read(with("}", ",\"idempotency_key\":\"k\"}").as_bytes(), false).expect("an event");
-        assert_eq!(keyed.event.sent.map(|sent| sent.body), read(text.as_bytes(), true).expect("an event").hash);
     }
 }

@@ -2,6 +2,7 @@
 
 use billing_application::formats::NamedFormat;
 use billing_domain::calendar::Timestamp;
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::UsageFormat;
 use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
@@ -9,6 +10,7 @@ use billing_import::{ColumnMap, Delimiter, FileName, ReadOptions};
 
 use super::lists::NEWEST_FIRST;
 use super::updates::UpdateParams;
+use super::usage::ConflictParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, digits, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::ListOrderWord;
@@ -35,6 +37,7 @@ params! {
         /// First line to process, to continue an import that stopped. Lines count from 1, including the header line; in a
         /// JSON array, elements count. Earlier lines are not counted in the result. Default: 1.
         from_line: LineNumber = 1,
+        @flat conflicts: ConflictParams,
     }
 }
 
@@ -67,6 +70,7 @@ pub struct ImportOptions {
     pub reading: ReadOptions,
     pub format: NamedFormat,
     pub dry_run: bool,
+    pub on_conflict: OnConflict,
     pub from_line: u64,
 }
 
@@ -77,7 +81,8 @@ impl ImportParams {
         let format = NamedFormat::Name(format_name.clone());
         let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
         let reading = ReadOptions { format_name, name: self.name, delimiter: self.delimiter, columns: self.columns };
-        ImportOptions { reading, format, dry_run: self.dry_run, from_line: self.from_line.into() }
+        let on_conflict = self.conflicts.on_conflict;
+        ImportOptions { reading, format, dry_run: self.dry_run, on_conflict, from_line: self.from_line.into() }
     }
 }
 

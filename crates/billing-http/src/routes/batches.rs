@@ -12,6 +12,7 @@ use billing_application::error::UseCaseError;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, UsageBatch,
 };
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::BodyHash;
 use billing_json::hash;
 use serde_json::Value;
@@ -26,11 +27,11 @@ use crate::refused::{RejectedEvent, SentEvents, SentPayload, is_refusal};
 use crate::respond::{HttpReply, respond_stored};
 use billing_api::dto::batch::BatchBody;
 use billing_api::dto::declare::read;
-use billing_api::dto::events::{EventBody, event_answer};
+use billing_api::dto::events::{EVENT_ANSWER, EventBody};
 use billing_api::dto::wire::written;
 use billing_api::media_type::NDJSON;
 use billing_api::problem::Problem;
-use billing_api::query::usage::BatchParams;
+use billing_api::query::usage::{BatchParams, ConflictParams};
 use billing_api::stored_response::Success;
 
 /// Maximum number of errors that the response to a batch lists. Ten thousand small events can have tens of thousands.
@@ -41,7 +42,7 @@ pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
 }
 
 async fn record(call: Call, body: BatchPayload) -> Reply {
-    let BatchParams { atomic } = call.query.read()?;
+    let BatchParams { atomic, conflicts: ConflictParams { on_conflict } } = call.query.read()?;
     match body {
         BatchPayload::Whole(bytes) => {
             let sent = SentEvents::of(&call, SentPayload::Whole(bytes.clone()))?;
@@ -50,7 +51,9 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             let parsed = call.parse(bytes.len(), move || {
                 let body = read_value(&bytes)?;
                 let whole: BatchBody = read(&body)?;
-                let events = whole.events.into_iter().map(|event| event.map_err(Problem::from));
+                let on_conflict = if whole.on_conflict == OnConflict::Update { whole.on_conflict } else { on_conflict };
+                let event = |event: NewUsageEvent| NewUsageEvent { on_conflict, ..event };
+                let events = whole.events.into_iter().map(|read| read.map(event).map_err(Problem::from));
                 let batch = Batch::new(events, whole.atomic || atomic, facts, sent, ListedErrors::default())?;
                 Ok((batch, is_keyed.then(|| hash(Some(&body)))))
             });
@@ -64,7 +67,13 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             let (facts, is_keyed) = (call.context.clone(), call.key.is_some());
             let parsed = call.parse(bytes_of(&lines), move || {
                 let values: Vec<Result<Value, Problem>> = lines.iter().map(|line| read_value(line)).collect();
-                let batch = Batch::new(values.iter().map(read_event), atomic, facts, sent, ListedErrors::default())?;
+                let batch = Batch::new(
+                    values.iter().map(|value| read_event(value, on_conflict)),
+                    atomic,
+                    facts,
+                    sent,
+                    ListedErrors::default(),
+                )?;
                 let events = values.into_iter().zip(lines.iter()).map(|(value, line)| value.unwrap_or_else(|_| text(line)));
                 let body = || Value::from_iter([("events", Value::from_iter(events)), ("atomic", Value::Bool(atomic))]);
                 Ok((batch, is_keyed.then(|| hash(Some(&body())))))
@@ -74,7 +83,7 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
         }
         BatchPayload::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
-            actix_web::rt::spawn(answer_lines(call, lines, answers).in_current_span());
+            actix_web::rt::spawn(answer_lines(call, (lines, on_conflict), answers).in_current_span());
             Ok(HttpResponse::Ok().insert_header((CONTENT_TYPE, NDJSON)).body(ChannelBody(body)))
         }
     }
@@ -99,7 +108,7 @@ impl Call {
                     render(&results).kept()
                 };
                 let recorded =
-                    carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, &event_answer).map(Cell::new));
+                    carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, EVENT_ANSWER).map(Cell::new));
                 if let Err(UseCaseError::EventsRefused(refused)) = &recorded {
                     note(refused.iter().map(|(index, error)| RejectedEvent::of(*index, &Problem::of(error))).collect());
                 }
@@ -175,7 +184,9 @@ impl Places {
             let problem = match unreadable {
                 Some(problem) => Cow::Borrowed(problem),
                 None => match taken_of.next() {
-                    Some(Ok(IngestOutcome::Recorded(view))) => return event_answer(&view),
+                    Some(Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view))) => {
+                        return (EVENT_ANSWER.render)(&view);
+                    }
                     Some(Ok(IngestOutcome::Replayed(answer))) => return answer,
                     Some(Err(refusal)) => Cow::Owned(Problem::from(refusal)),
                     None => Cow::Borrowed(&untaken),
@@ -225,8 +236,8 @@ impl RequestContext {
     }
 }
 
-fn read_event(value: &Result<Value, Problem>) -> Result<NewUsageEvent, Problem> {
-    Ok(EventBody::read_event(value.as_ref().map_err(Clone::clone)?)?)
+fn read_event(value: &Result<Value, Problem>, on_conflict: OnConflict) -> Result<NewUsageEvent, Problem> {
+    Ok(NewUsageEvent { on_conflict, ..EventBody::read_event(value.as_ref().map_err(Clone::clone)?)? })
 }
 
 fn text(line: &[u8]) -> Value {
@@ -255,7 +266,7 @@ async fn all(mut lines: Lines) -> Result<Vec<Bytes>, Problem> {
 }
 
 /// Records lines as they arrive, and sends the results of each transaction when it is committed.
-async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSender<Part>) {
+async fn answer_lines(call: Call, (mut lines, on_conflict): (Lines, OnConflict), answers: mpsc::UnboundedSender<Part>) {
     let (facts, mut taken, mut listed) = (&call.context, 0, ListedErrors::default());
     loop {
         let arrived = match lines.next(EVENTS_PER_TRANSACTION).await {
@@ -270,7 +281,7 @@ async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSend
         }
         let fits = arrived.len().min(MAX_BATCH_EVENTS - taken);
         taken += fits;
-        let recorded = record_lines(&call, &arrived[..fits], taken > fits, &mut listed).await;
+        let recorded = record_lines(&call, (&arrived[..fits], on_conflict), taken > fits, &mut listed).await;
         let mut results = recorded.unwrap_or_else(|problem| vec![facts.problem(&problem); fits]);
         let is_too_many = arrived.len() > fits;
         if is_too_many {
@@ -291,12 +302,17 @@ async fn answer_lines(call: Call, mut lines: Lines, answers: mpsc::UnboundedSend
 ///
 /// # Errors
 /// Returns the problem of the whole group.
-async fn record_lines(call: &Call, lines: &[Bytes], goes_on: bool, listed: &mut ListedErrors) -> Result<Vec<String>, Problem> {
+async fn record_lines(
+    call: &Call,
+    (lines, on_conflict): (&[Bytes], OnConflict),
+    goes_on: bool,
+    listed: &mut ListedErrors,
+) -> Result<Vec<String>, Problem> {
     let (lines, bytes): (Arc<[Bytes]>, usize) = (lines.into(), bytes_of(lines));
     let sent = SentEvents::of(call, SentPayload::Lines(Arc::clone(&lines)))?;
     let (facts, mut left) = (call.context.clone(), *listed);
     let parsed = call.parse(bytes, move || {
-        let events = lines.iter().map(|line| read_event(&read_value(line)));
+        let events = lines.iter().map(|line| read_event(&read_value(line), on_conflict));
         Batch::new(events, false, facts, sent, left)
     });
     let Batch { readable, places } = parsed.await?;

@@ -10,6 +10,7 @@ use billing_application::usage::{
 };
 use billing_application::{Transactions, carry_out_in_parts};
 use billing_domain::access::Principal;
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::refs::ImportRef;
@@ -23,7 +24,8 @@ use crate::call::{Call, Reply};
 use crate::refused;
 use crate::respond::HttpReply;
 use crate::state::HttpState;
-use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson, import_answer};
+use billing_api::dto::events::EVENT_ANSWER;
+use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
 use billing_api::query::imports::{ImportOptions, ImportParams};
@@ -54,12 +56,12 @@ pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
             let mut record = |transactions: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| match transactions {
                 // With a key, the whole file is one transaction, so the writer cannot interleave other requests.
                 Transactions::Joined(cx) => {
-                    let results = record_usage(cx, &events, Atomicity::PerEvent, &import_answer)?;
+                    let results = record_usage(cx, &events, Atomicity::PerEvent, EVENT_ANSWER)?;
                     Ok(BatchOutcome { results, stopped_by: None })
                 }
                 Transactions::Separate(..) => {
                     let goes_on = std::mem::replace(&mut is_begun, true);
-                    state.writer().record(request.principal, events, import_answer, (deadline, goes_on))
+                    state.writer().record(request.principal, events, EVENT_ANSWER, (deadline, goes_on))
                 }
             };
             let may_go_on = || until.is_none_or(|until| Instant::now() < until);
@@ -124,6 +126,9 @@ fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
     if !columns.is_empty() {
         stated["columns"] = columns.as_json();
     }
+    if asked.on_conflict == OnConflict::Update {
+        stated["on_conflict"] = "UPDATE".into();
+    }
     if asked.from_line > 1 {
         stated["from_line"] = asked.from_line.into();
     }
@@ -168,6 +173,7 @@ fn take(
     let options = FileImportOptions {
         format: asked.format.clone(),
         file: ImportedFileFacts { name, bytes, sha256 },
+        on_conflict: asked.on_conflict,
         dry_run: asked.dry_run,
         from_line: asked.from_line,
         lines_per_transaction: None,

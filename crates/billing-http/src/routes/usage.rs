@@ -2,24 +2,21 @@
 
 use actix_web::HttpResponse;
 use billing_application::error::{ResourceKind, UseCaseError};
-use billing_application::usage::{
-    self, ChangeOutcome, EventChange, EventView, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent,
-};
+use billing_application::usage::{self, ChangeOutcome, EventChange, FormattedEvent, FormattedUpdate, NO_ANSWER, NewUsageEvent};
 use billing_application::{Cx, idempotency};
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::refs::EventRef;
-use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::hash_of_event;
 
 use crate::call::{Call, REPLAYED, Reply};
 use crate::ingest::answer_of;
 use crate::respond::respond_stored;
-use billing_api::dto::event_reader::DirectEvent;
-use billing_api::dto::events::{EventBody, EventJson, EventUpdateBody, event_answer, formatted_answer};
+use billing_api::dto::events::{EVENT_ANSWER, EventBody, EventJson, EventUpdateBody, FORMATTED_ANSWER};
 use billing_api::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
+use billing_api::query::usage::ConflictParams;
 use billing_api::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
@@ -35,37 +32,29 @@ pub(crate) async fn record_event(mut call: Call) -> Reply {
 }
 
 /// Records the event of a call, which may already be read.
-async fn record(call: &Call, read: Option<DirectEvent>) -> Reply {
-    let named = call.key.as_ref().map(|named| named.key.clone());
-    // The key identifies the event, independent of its JSON formatting.
-    let (event, sent) = match read {
-        Some(DirectEvent { event, hash }) => (event, named.zip(hash).map(|(key, body)| EventKey { key, body })),
-        None => {
-            let read = call.read_value(move |body| {
-                let event = EventBody::read_event(body)?;
-                Ok((event, named.map(|key| EventKey { key, body: hash_of_event(body) })))
-            });
-            read.await?
-        }
+async fn record(call: &Call, read: Option<NewUsageEvent>) -> Reply {
+    let ConflictParams { on_conflict } = call.query.read()?;
+    let event = match read {
+        Some(event) => event,
+        None => call.read_value(EventBody::read_event).await?,
     };
-    if let (Some(sent), Some(named)) = (&sent, &event.sent)
-        && sent.key != named.key
+    let named = call.key.as_ref().map(|named| &named.key);
+    if let (Some(in_body), Some(named)) = (&event.key, named)
+        && in_body != named
     {
         let detail = "must equal the header Idempotency-Key, or be omitted";
         return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
     }
-    let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
+    let event = NewUsageEvent { key: named.cloned().or_else(|| event.key.clone()), on_conflict, ..event };
     if call.key.is_none() || usage::is_known_by_its_key(&event) {
-        let taken = call.submit_event(event, event_answer, |refused| refused).await?;
-        return respond_stored(answer_of(&taken, event_answer), None);
+        return call.submit_event(event, EVENT_ANSWER, |refused| refused).await;
     }
-    let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
-    call.submit_event_once(event, answers, |refused| refused).await
+    call.submit_event_once(event, (EVENT_ANSWER, |taken| answer_of(taken, EVENT_ANSWER)), |refused| refused).await
 }
 
 /// Returns the effects of an event on documents.
 async fn preview(call: &Call, event: NewUsageEvent, reported: ErrorMapping) -> Reply {
-    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(reported))).await
+    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), NO_ANSWER).map(drop).map_err(reported))).await
 }
 
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {
@@ -79,18 +68,20 @@ pub(crate) async fn record_formatted_event(call: Call) -> Reply {
 async fn record_formatted(call: &Call) -> Reply {
     let FormattedEventBody { format, event } = call.body().await?;
     let format = format.named().ok_or_else(Problem::internal)?;
-    if let Some(repeat) = repeated(call).await? {
-        return Ok(repeat);
+    let ConflictParams { on_conflict } = call.query.read()?;
+    // Another body under the key may be a form of the same event, or a corrected one. The key of the event decides then.
+    match repeated(call).await {
+        Ok(Some(repeat)) if on_conflict == OnConflict::Reject => return Ok(repeat),
+        Err(problem) if !problem.is_key_reuse() => return Err(problem),
+        Ok(_) | Err(_) => {}
     }
-    let sent = call.keyed_by_body().map(|request| EventKey { key: request.key.key, body: request.body });
-    let report = FormattedEvent { format, event, sent };
+    let report = FormattedEvent { format, event, key: call.key.as_ref().map(|named| named.key.clone()), on_conflict };
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
     let mapped = call.run(move |services, principal| usage::map_formatted(services, principal, &report)).await?;
     if call.is_dry_run {
         return preview(call, mapped, usage::of_mapped).await;
     }
-    let answers = (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
-    call.submit_event_once(mapped, answers, usage::of_mapped).await
+    call.submit_event_once(mapped, (FORMATTED_ANSWER, |taken| answer_of(taken, FORMATTED_ANSWER)), usage::of_mapped).await
 }
 
 /// Returns the stored response if the request's key was used already. The format must not be evaluated again, because an

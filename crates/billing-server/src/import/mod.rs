@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use billing_api::dto::imports::import_answer;
+use billing_api::dto::events::EVENT_ANSWER;
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
@@ -66,6 +66,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let options = FileImportOptions {
         format,
         file: ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 },
+        on_conflict: settings.on_conflict.into(),
         dry_run: settings.dry_run,
         from_line: settings.from_line,
         lines_per_transaction: settings.lines_per_transaction.map(usize::from),
@@ -74,9 +75,8 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     };
     let mut lines = std::iter::from_fn(|| file.next_line().map_err(|error| unreadable(&settings.file, &error)).transpose());
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
-        let results = run(&services, &principal, UseCase::RecordUsage, |cx| {
-            record_usage(cx, &events, Atomicity::PerEvent, &import_answer)
-        })?;
+        let results =
+            run(&services, &principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, EVENT_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
     // An import that is rejected as a whole keeps the file of an earlier import.
@@ -91,7 +91,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
             rejects.add(number, error.to_string().trim_start(), &text)?;
         }
         progress.set_position(read_bytes.load(Ordering::Relaxed));
-        progress.set_message(format!("{} events", summary.recorded + summary.already_there));
+        progress.set_message(format!("{} events", summary.recorded + summary.updated + summary.already_there));
         Ok(())
     };
     let transactions = &mut Transactions::Separate(&services, Some(&principal));
@@ -119,7 +119,8 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
 /// Prints the results.
 fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
     let recorded = if dry_run { "Dry run, nothing is stored. Events to record" } else { "Events recorded" };
-    say(&format!("{recorded}: {}; duplicates: {}; rejected: {refused}.", summary.recorded, summary.already_there))?;
+    let ImportSummary { recorded: new, updated, already_there, .. } = summary;
+    say(&format!("{recorded}: {new}; updated: {updated}; duplicates: {already_there}; rejected: {refused}."))?;
     if summary.known_by_line > 0 {
         say(&format!(
             "Lines without an idempotency_key: {}. They are identified by file name and line number, so a file with another name records them again.",
