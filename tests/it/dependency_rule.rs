@@ -46,7 +46,7 @@ const CRATES: [CrateRule; 21] = [
     },
     CrateRule {
         name: "billing-formats",
-        may_use: "billing-domain chrono chrono-tz rhai rust_decimal serde_json",
+        may_use: "billing-domain billing-json chrono chrono-tz rhai rust_decimal serde_json",
         never: "actix-web billing-application diesel tokio",
     },
     CrateRule {

@@ -2,8 +2,10 @@
 
 mod flat;
 mod hash;
+mod label;
 mod read;
 
 pub use flat::{FlatObject, Scalar, Text, read_object};
 pub use hash::{KEY_MEMBER, Member, hash, hash_of_event, hash_of_members};
+pub use label::report_value;
 pub use read::{JsonError, read, read_next};

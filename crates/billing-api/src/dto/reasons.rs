@@ -13,7 +13,7 @@ use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
-use billing_domain::usage::ReportDataError;
+use billing_domain::usage::ReportKeyError;
 use billing_domain::webhook::{UnknownEventType, WebhookUrlError};
 use billing_import::{ColumnMapError, DelimiterError, FileNameError};
 
@@ -107,11 +107,11 @@ impl Reason for UnknownEventType {
     }
 }
 
-impl Reason for ReportDataError {
+impl Reason for ReportKeyError {
     fn code(&self) -> &'static str {
         match self {
-            Self::TooManyKeys => "too_many",
-            Self::Key(_) | Self::Value(_) => "invalid_format",
+            Self::TooMany => "too_many",
+            Self::Invalid(_) => "invalid_format",
         }
     }
 }

@@ -258,11 +258,6 @@ fn errors_name_target_expression_position_and_reason() {
             "gives a list: text expected",
         ),
         (
-            FormatMapping { report_data: columns(&[("k", "event")]), ..constants() },
-            FormatTarget::ReportColumn("k".to_owned()),
-            "gives an object: plain value expected",
-        ),
-        (
             FormatMapping { report_data: ReportMapping::Field("a".to_owned()), ..constants() },
             FormatTarget::ReportData,
             "`a` must be an object",
