@@ -185,7 +185,7 @@ impl Run<'_, '_> {
     fn quantity(&mut self, program: &Program) -> Result<Quantity, FormatError> {
         let value = program.evaluate(self.engine, self.scope)?;
         match plain(&value) {
-            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse),
+            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse_reported),
             _ if value.is_unit() => Err(program.fail("has no value: number expected")),
             _ => Err(program.fail(format!("gives {}: number expected", kind(&value)))),
         }

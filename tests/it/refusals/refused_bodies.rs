@@ -96,8 +96,7 @@ pub(crate) fn events() -> Vec<(Value, Refusal)> {
         rows.push((at("/timestamp", json!(timestamp)), invalid("/timestamp invalid_format")));
     }
     let forty_digits = "1234567890".repeat(4);
-    for quantity in ["-1", "-0.000000001", "1000000000000000", "0.0000000001", "1e15", "1e400", "1e-10", "1e-400", &forty_digits]
-    {
+    for quantity in ["-1", "-0.0000000001", "1000000000000000", "999999999999999.9999999995", "1e15", "1e400", &forty_digits] {
         rows.push((at("/quantity", number(quantity)), invalid("/quantity out_of_range")));
         rows.push((at("/quantity", json!(quantity)), invalid("/quantity out_of_range")));
     }

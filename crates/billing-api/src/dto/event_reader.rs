@@ -72,7 +72,7 @@ fn parsed<T, E>(text: Option<&Text<'_>>, parse: impl FnOnce(&str) -> Result<T, E
 impl SentEvent<'_> {
     fn into_body(self) -> Option<EventBody> {
         let quantity = match &self.quantity {
-            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse(text).ok()?,
+            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse_reported(text).ok()?,
             Scalar::Null | Scalar::Bool(_) => return None,
         };
         Some(EventBody {
@@ -144,7 +144,20 @@ mod tests {
 
     #[test]
     fn common_events_are_read_directly_and_equal_those_of_the_tree() {
-        let quantities = ["1", "0", "-0", "0.10", "1e3", "1.25E-2", "999999999999999.999999999", "\"12.5\"", "1.0000000000000"];
+        let quantities = [
+            "1",
+            "0",
+            "-0",
+            "0.10",
+            "1e3",
+            "1.25E-2",
+            "999999999999999.999999999",
+            "\"12.5\"",
+            "1.0000000000000",
+            "0.30000000000000004",
+            "1e-10",
+            "\"0.0000001453\"",
+        ];
         let mut texts: Vec<String> = quantities.iter().map(|quantity| with("1.50", quantity)).collect();
         for (part, replacement) in [
             ("}", "}"),

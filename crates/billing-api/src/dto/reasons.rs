@@ -60,7 +60,9 @@ impl Reason for DecimalError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotANumber => "invalid_format",
-            Self::Negative | Self::Zero | Self::TooManyDigits { .. } | Self::OutOfRange { .. } => "out_of_range",
+            Self::Negative | Self::Zero | Self::TooManyDigits { .. } | Self::TooLarge { .. } | Self::OutOfRange { .. } => {
+                "out_of_range"
+            }
         }
     }
 }

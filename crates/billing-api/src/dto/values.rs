@@ -30,7 +30,7 @@ use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
     self, AssignedRef, DUE_UPON_RECEIPT, DUE_UPON_USAGE, EmailText, ExactNumber, FreeFormEvent, MAX_VERSION, NamedRef,
     NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataInput, ReportDataJson,
-    SEVERAL_LINES, SignedPriceInput, VISIBLE_LINE, VISIBLE_LINES, known, limited, texts,
+    ReportedQuantityInput, SEVERAL_LINES, SignedPriceInput, VISIBLE_LINE, VISIBLE_LINES, known, limited, texts,
 };
 use crate::logo::{self, MAX_LOGO_CHARS};
 
@@ -77,6 +77,8 @@ pub struct Email;
 pub struct AmountText;
 /// A positive quantity.
 pub struct AboveZero;
+/// The quantity of reported usage, which is rounded.
+pub struct ReportedQuantity;
 /// Grace period in hours.
 pub struct GraceHours;
 /// Number of time units in a billing interval.
@@ -172,6 +174,7 @@ values! {
     SignedPrice as SignedPriceInput: |node| node.decimal(SignedPrice::parse), ExactNumber: |it| ExactNumber::from(*it);
     Quantity as QuantityInput: |node| node.decimal(Quantity::parse), ExactNumber: |it| ExactNumber::from(*it);
     AboveZero of Quantity as QuantityInput: |node| node.decimal(above_zero);
+    ReportedQuantity of Quantity as ReportedQuantityInput: |node| node.decimal(Quantity::parse_reported);
     AmountText of String as QuantityInput: |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned()));
     CustomerRef as NamedRef: |node| node.parsed(CustomerRef::parse), NamedRef: |it| NamedRef::from(it);
     EntityRef as NamedRef: |node| node.parsed(EntityRef::parse), NamedRef: |it| NamedRef::from(it);

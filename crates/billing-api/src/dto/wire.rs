@@ -152,6 +152,9 @@ macro_rules! decimal_inputs {
 decimal_inputs! {
     /// A number or numeric string of at least 0, with at most 15 integer and 9 fractional digits.
     QuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
+    /// A number or numeric string of at least 0, with at most 15 integer digits and 64 characters. It is rounded half away from zero
+    /// to 9 fractional digits.
+    ReportedQuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
     /// A number or numeric string of at least 0, with at most 9 integer and 12 fractional digits.
     PriceInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_u64));
     /// A number or numeric string, positive or negative, with at most 9 integer and 12 fractional digits.
