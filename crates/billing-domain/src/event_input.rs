@@ -57,12 +57,14 @@ pub struct FileLine {
 }
 
 /// An event in a file, before a usage format maps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FileEvent {
     /// The position of the event: the line, or the index in an array, starting at 1.
     pub line: u64,
     /// The text of a JSON object.
     pub event: String,
+    /// The event in the default shape, or the reasons why it is none. `None` if a usage format maps it.
+    pub shaped: Option<Result<NewUsageEvent, Violations>>,
     /// The reference of the recorded event that this event claims to be a copy of, or `None`.
     pub event_ref: Option<String>,
     /// The customer's reference, if the event has it in the default shape. `None` if only a usage format or a look-up of a

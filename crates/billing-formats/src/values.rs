@@ -204,7 +204,7 @@ mod tests {
                 other => panic!("{text}: {other:?}"),
             }
         };
-        for text in ["[]", "{}", r#"["x",1.50,null,true,[{}]]"#, r#"{"a\"b":"\n","c":{"n":1e400}}"#] {
+        for text in ["[]", "{}", r#"["x",1.50,null,true,[{}]]"#, r#"{"a\"b":"\n","c":{"n":1e+400}}"#] {
             assert_eq!(label(text), text);
         }
         let long = label(&format!("[{}1]", "[\"0123456789\"],".repeat(600)));

@@ -15,7 +15,7 @@ use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
 use billing_domain::usage::ReportKeyError;
 use billing_domain::webhook::{UnknownEventType, WebhookUrlError};
-use billing_import::{ColumnMapError, DelimiterError, FileNameError};
+use billing_import::{ColumnMapError, DecimalSeparatorError, DelimiterError, FileNameError};
 
 use crate::logo::LogoError;
 
@@ -32,6 +32,7 @@ impl Reason for UnknownCurrency {}
 impl Reason for ExpressionError {}
 impl Reason for NumberPrefixError {}
 impl Reason for FileNameError {}
+impl Reason for DecimalSeparatorError {}
 impl Reason for DelimiterError {}
 impl Reason for ColumnMapError {}
 impl Reason for LabelKeyError {}

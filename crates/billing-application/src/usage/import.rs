@@ -390,10 +390,13 @@ impl FileImport {
             outcomes[index] = Some(Ok(EventOutcome::Before));
         }
         let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
-        let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
-        let mapped = match texts.as_slice() {
-            [] => Vec::new(),
-            texts => map_events(transactions, self.organization, &self.format, texts)?,
+        let shaped = fresh.iter().map(|index| Some(events[*index].shaped.clone()?.map_err(UseCaseError::from)));
+        let mapped = match shaped.collect::<Option<Vec<_>>>() {
+            Some(shaped) => shaped,
+            None => {
+                let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
+                map_events(transactions, self.organization, &self.format, &texts)?
+            }
         };
         let mut new_events: Vec<(usize, NewUsageEvent)> = Vec::with_capacity(fresh.len());
         for (index, mapped) in fresh.into_iter().zip(mapped) {

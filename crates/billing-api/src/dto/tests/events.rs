@@ -130,13 +130,13 @@ fn everything_wrong_with_an_event_is_said_at_once() {
         &[
             ("{}", &["/timestamp required", "/customer_ref required", "/usage_product_ref required", "/quantity required"]),
             (
-                r#"{"validations":{"x":1},"quantity":-1,"timestamp":"now","customer_ref":"a b","additional_report_data":{"k":[]}}"#,
+                r#"{"validations":{"x":1},"quantity":-1,"timestamp":"now","customer_ref":"a b","additional_report_data":[]}"#,
                 &[
                     "/validations/x unknown_field",
                     "/quantity out_of_range",
                     "/timestamp invalid_format",
                     "/customer_ref invalid_format",
-                    "/additional_report_data/k wrong_type",
+                    "/additional_report_data wrong_type",
                     "/usage_product_ref required",
                 ],
             ),
