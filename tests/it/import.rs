@@ -321,7 +321,7 @@ fn a_file_that_is_none_is_refused_as_a_whole(database: &Database) {
     let good = format!("timestamp,customer_ref,usage_product_ref,quantity\n{},acme,api-calls,1\n", when::now());
     for (name, content, part) in [
         ("empty.csv", Vec::new(), "empty"),
-        ("names.csv", b"timestamp,customer_ref\n".to_vec(), "no events"),
+        ("names.csv", b"timestamp,customer_ref\n".to_vec(), "no column usage_product_ref or usage_product_name"),
         ("twice.csv", b"a,b,a\n1,2,3\n".to_vec(), "column 3"),
         ("workbook.csv", b"PK\x03\x04\x14\0\x06".to_vec(), "not text in UTF-8"),
         ("wide.csv", vec![b','; 100_000], "65536 bytes"),

@@ -151,7 +151,10 @@ fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
     for (index, cell) in cells(record).enumerate() {
         let number = index + 1;
         let name = std::str::from_utf8(cell).map_err(|_| format!("the name of column {number} is not UTF-8"))?;
-        let name = name.trim();
+        // Columns of a report can differ in white space.
+        let is_taken =
+            |name: &str| seen.contains(name) || name.len() < cell.len() && cells(record).any(|cell| cell == name.as_bytes());
+        let name = Some(name.trim()).filter(|name| name.is_empty() || !is_taken(name)).unwrap_or(name);
         if !name.is_empty() && !seen.insert(name) {
             return Err(format!("column {number} must have a name of its own in the first line, not {name:?}"));
         }

@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 
-use billing_application::usage::NewUsageEvent;
+use billing_application::usage::{FileLine, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::{BodyHash, IdempotencyKey};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{EventKey, ReportData, ReportValue};
+use billing_domain::violation::Violations;
 use billing_json::{FlatObject, Member, Scalar, Text, hash_of_members, read_object};
 use serde::{Deserialize, Deserializer};
 
@@ -62,6 +63,28 @@ pub fn read(text: &[u8], is_keyed: bool) -> Option<DirectEvent> {
     let event = sent.into_body()?.event()?;
     let sent = key.zip(hash).map(|(key, body)| EventKey { key, body });
     Some(DirectEvent { event: NewUsageEvent { sent, ..event }, hash: hash.filter(|_| is_keyed) })
+}
+
+/// Reads the event of a line of a file in the default shape, as the API reads events.
+#[must_use]
+pub fn in_default_shape(mut line: FileLine) -> FileLine {
+    // A copy of a recorded event is not recorded again.
+    if let Ok(event) = &mut line.event
+        && event.event_ref.is_none()
+    {
+        event.shaped = Some(read_line(&event.event));
+    }
+    line
+}
+
+/// Reads an event of a file, which can have a null reference of an event.
+fn read_line(text: &str) -> Result<NewUsageEvent, Violations> {
+    if let Some(direct) = read(text.as_bytes(), false) {
+        return Ok(direct.event);
+    }
+    let mut body = billing_json::read(text.as_bytes()).unwrap_or_default();
+    body.as_object_mut().map(|members| members.shift_remove("event_ref"));
+    EventBody::read_event(&body)
 }
 
 /// Parses an optional text. Returns `None` for an invalid text.

@@ -1,9 +1,7 @@
 //! Usage events: requests in the default format, responses as stored.
 
 use billing_application::names::Named;
-use billing_application::usage::{
-    EventRevision, EventUpdate, EventView, FileLine, NamedCustomer, NamedUsageProduct, NewUsageEvent,
-};
+use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
@@ -18,7 +16,6 @@ use serde_json::Value;
 
 use super::declare::{Fieldset as _, JsonString, NotClearable, answer, body, ignore_response_fields, object};
 use super::enums::{DocumentStateWord, EventActionWord};
-use super::event_reader;
 use super::input::{self, Fields};
 use super::values::{AnyEventRef, LineText, ReportedQuantity, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, NamedRef, ReportDataJson, written};
@@ -67,16 +64,6 @@ impl EventBody {
         })
     }
 
-    /// Reads an event of a file, which can have a null reference of an event.
-    fn read_line(text: &str) -> Result<NewUsageEvent, Violations> {
-        if let Some(direct) = event_reader::read(text.as_bytes(), false) {
-            return Ok(direct.event);
-        }
-        let mut body = billing_json::read(text.as_bytes()).unwrap_or_default();
-        body.as_object_mut().map(|members| members.shift_remove("event_ref"));
-        Self::read_event(&body)
-    }
-
     /// Returns the event without its key, or `None` if the customer or the usage product is missing.
     pub(super) fn event(self) -> Option<NewUsageEvent> {
         let customer = self.customer_ref.map(NamedCustomer::Ref).or(self.customer_name.map(NamedCustomer::Name));
@@ -93,18 +80,6 @@ impl EventBody {
             import: None,
         })
     }
-}
-
-/// Reads the event of a line of a file in the default shape, as the API reads events.
-#[must_use]
-pub fn in_default_shape(mut line: FileLine) -> FileLine {
-    // A copy of a recorded event is not recorded again.
-    if let Ok(event) = &mut line.event
-        && event.event_ref.is_none()
-    {
-        event.shaped = Some(EventBody::read_line(&event.event));
-    }
-    line
 }
 
 /// Requires a reference or a name.

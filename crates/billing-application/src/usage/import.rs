@@ -391,13 +391,9 @@ impl FileImport {
         }
         let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
         let shaped = fresh.iter().map(|index| Some(events[*index].shaped.clone()?.map_err(UseCaseError::from)));
-        let mapped = match shaped.collect::<Option<Vec<_>>>() {
-            Some(shaped) => shaped,
-            None => {
-                let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
-                map_events(transactions, self.organization, &self.format, &texts)?
-            }
-        };
+        let texts = || fresh.iter().map(|index| events[*index].event.as_str()).collect::<Vec<_>>();
+        let map = || map_events(transactions, self.organization, &self.format, &texts());
+        let mapped = shaped.collect::<Option<Vec<_>>>().map_or_else(map, Ok)?;
         let mut new_events: Vec<(usize, NewUsageEvent)> = Vec::with_capacity(fresh.len());
         for (index, mapped) in fresh.into_iter().zip(mapped) {
             match mapped {

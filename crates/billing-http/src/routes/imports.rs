@@ -23,7 +23,7 @@ use crate::call::{Call, Reply};
 use crate::refused;
 use crate::respond::HttpReply;
 use crate::state::HttpState;
-use billing_api::dto::events::in_default_shape;
+use billing_api::dto::event_reader::in_default_shape;
 use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson, import_answer};
 use billing_api::dto::wire::written;
 use billing_api::media_type::TSV;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use billing_api::dto::events::in_default_shape;
+use billing_api::dto::event_reader::in_default_shape;
 use billing_api::dto::imports::import_answer;
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
