@@ -177,7 +177,6 @@ fn unguarded(text: &str) -> String {
 fn any_text_as_a_label_is_recorded_reported_and_read_back(database: &Database) {
     let (_server, client, _) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let seed = setting("SEED", 53);
-    println!("SEED={seed}");
     let mut random = Random::new(seed);
     let texts: Vec<String> = (0..400).map(|_| any_text(&mut random, 40)).collect();
     let keys: Vec<String> = (0..texts.len()).map(|_| any_text(&mut random, 6)).collect();
@@ -200,16 +199,16 @@ fn any_text_as_a_label_is_recorded_reported_and_read_back(database: &Database) {
     };
     let label = |event: &Value| event["additional_report_data"]["label"].as_str().expect("a label").to_owned();
     let read = client.get("/api/usage/event/filter?pageSize=1000").ok();
-    assert_eq!(sorted(read.as_array().expect("events").iter().map(label).collect()), kept);
+    assert_eq!(sorted(read.as_array().expect("events").iter().map(label).collect()), kept, "SEED={seed}");
 
     let json_report = client.get("/api/usage/report?format=json");
     let rows: Value = serde_json::from_str(&json_report.text).expect("a report");
     let of_row = |row: &Value| row["label"].as_str().expect("a label").to_owned();
-    assert_eq!(sorted(rows.as_array().expect("rows").iter().map(of_row).collect()), kept);
+    assert_eq!(sorted(rows.as_array().expect("rows").iter().map(of_row).collect()), kept, "SEED={seed}");
     let report = client.get("/api/usage/report?format=csv");
     let table = cells(&report.text);
     let column = table[0].iter().position(|name| name == "label").expect("the label");
-    assert_eq!(sorted(table[1..].iter().map(|row| unguarded(&row[column])).collect()), kept);
+    assert_eq!(sorted(table[1..].iter().map(|row| unguarded(&row[column])).collect()), kept, "SEED={seed}");
     assert_eq!(client.get("/api/usage/report?format=xlsx").status, 200);
     for (content_type, text) in [("application/json", &json_report.text), (CSV, &report.text)] {
         let again = send(&client, IMPORT, content_type, text.clone()).ok();
@@ -261,7 +260,7 @@ fn a_file_of_a_spreadsheet_is_read_as_it_is(database: &Database) {
     let path = directory.path().join("a.csv");
     fs::write(&path, file).expect("a file");
     let arguments = ["import", path.to_str().expect("a path"), "--decimal", ","];
-    let finished = binary::run(&arguments, &[("USAGE_BILLING_DATABASE_URL", database.url().as_ref())]);
+    let finished = binary::run(&arguments, &[("USAGE_BILLING_DATABASE_URL", database.url())]);
     assert!(
         finished.stdout.starts_with("Events recorded: 0; duplicates: 1; rejected: 2.\n"),
         "{}{}",
