@@ -47,7 +47,7 @@ fn an_event_is_the_same_in_any_form(database: &Database) {
     for again in [record("k", &now, 5), record("k", &offset, "5.000"), catalog::with(record("k", &now, 5), &labels)] {
         let answer = key.post(EVENT, &again);
         assert_eq!((answer.header("Idempotency-Replayed"), &answer.text), ("true", &first.text), "{again}");
-        let batch = client.post("/api/usage/event/batch", &json!([again]).pipe_events()).ok();
+        let batch = client.post("/api/usage/event/batch", &json!({"events": [again]})).ok();
         assert_eq!(batch["results"][0], first.body);
         assert_eq!(counts(&import(&client, "?name=a", &[again]).ok()), [0, 0, 1, 0]);
     }
@@ -71,16 +71,6 @@ fn an_event_is_the_same_in_any_form(database: &Database) {
     assert_eq!(usage(&client, &contract), json!(5));
 }
 
-trait PipeEvents {
-    fn pipe_events(self) -> Value;
-}
-
-impl PipeEvents for Value {
-    fn pipe_events(self) -> Value {
-        json!({"events": self})
-    }
-}
-
 fn a_corrected_record_updates_its_event_by_every_door(database: &Database) {
     let (_server, client, contract) = catalog::stage_with(database, &catalog::contract(catalog::ACME));
     let now = when::now();
@@ -97,7 +87,7 @@ fn a_corrected_record_updates_its_event_by_every_door(database: &Database) {
     updated(&key.post(&format!("{EVENT}?on_conflict=UPDATE"), &record("k", &now, 3)).ok(), 3);
     let batch = "/api/usage/event/batch";
     updated(
-        &client.post(&format!("{batch}?on_conflict=UPDATE"), &json!([record("k", &now, 4)]).pipe_events()).ok()["results"][0],
+        &client.post(&format!("{batch}?on_conflict=UPDATE"), &json!({"events": [record("k", &now, 4)]})).ok()["results"][0],
         4,
     );
     let in_body = json!({"events": [record("k", &now, 5)], "on_conflict": "UPDATE"});
@@ -106,8 +96,8 @@ fn a_corrected_record_updates_its_event_by_every_door(database: &Database) {
     updated(&client.post(batch, &atomic).ok()["results"][0], 6);
     let keyed = json!({"events": [record("k", &now, 7)], "on_conflict": "UPDATE"});
     updated(&client.with_header("Idempotency-Key", "b").post(batch, &keyed).ok()["results"][0], 7);
-    let lines = Request::post(&format!("{batch}?on_conflict=UPDATE"), format!("{}\n", record("k", &now, 8)));
-    let line = client.send(&lines.with("Content-Type", NDJSON).with("Accept", NDJSON));
+    let path = format!("{batch}?on_conflict=UPDATE");
+    let line = client.send(&Request::post(&path, format!("{}\n", record("k", &now, 8))).with("Content-Type", NDJSON));
     updated(&serde_json::from_str(line.text.trim()).expect("a line"), 8);
     let mut file = import(&client, "?on_conflict=UPDATE", &[record("k", &now, 9)]).ok();
     assert_eq!(counts(&file), [0, 1, 0, 0]);

@@ -390,7 +390,8 @@ macro_rules! each_operation {
                 ///
                 /// Transactions hold 1,000 events each. Each event is assigned to its document or rejected individually. NDJSON
                 /// events are recorded and answered line by line while they arrive, with `atomic` as a query parameter. An atomic
-                /// batch or a batch with an Idempotency-Key is recorded in one transaction.
+                /// batch or a batch with an Idempotency-Key is recorded in one transaction. A JSON body can also be the bare array of
+                /// events. The body can be compressed: `Content-Encoding: gzip`.
                 POST "/api/usage/event/batch" Permission(RecordUsage) as RecordBatch record_batch,
                     takes BatchBody | "application/x-ndjson",
                     asks BatchParams,
@@ -469,7 +470,8 @@ macro_rules! each_operation {
 
                 /// Imports usage events from a file. Repeated imports create no duplicates.
                 ///
-                /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. Invalid lines are
+                /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. It can be compressed:
+                /// `Content-Encoding: gzip`. Invalid lines are
                 /// rejected and do not stop the import. Transactions hold 1,000 events each. With an Idempotency-Key the whole
                 /// file is one transaction. If the import stops before the end of the file, the response is 503 `import_stopped`,
                 /// with the result in `import`. To continue, send the file again: recorded lines are skipped.

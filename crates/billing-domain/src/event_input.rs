@@ -71,12 +71,14 @@ pub struct FileLine {
 }
 
 /// An event in a file, before a usage format maps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FileEvent {
     /// The position of the event: the line, or the index in an array, starting at 1.
     pub line: u64,
     /// The text of a JSON object.
     pub event: String,
+    /// The event in the default shape, or the reasons why it is none. `None` if a usage format maps it.
+    pub shaped: Option<Result<NewUsageEvent, Violations>>,
     /// The reference of the recorded event that this event claims to be a copy of, or `None`.
     pub event_ref: Option<String>,
     /// The key that identifies repeated events, or `None`.

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 pub use crate::report_data::{
-    MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportDataError, ReportValue,
+    MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportKeyError, ReportValue, check_report_key,
 };
 
 use crate::access::Actor;

@@ -13,12 +13,12 @@ use billing_domain::ports::EventMapper;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, RefError, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{ReportData, ReportValue, Validations};
 use rhai::{Engine, Scope};
 use serde_json::Value;
 
 use crate::program::{EVENT, Program};
-use crate::values::{event_value, kind, plain, read_event, submitted};
+use crate::values::{event_value, kind, plain, read_event, report_value};
 use crate::{budget, engine};
 
 /// The maximum number of compiled mappings in the cache. A further one replaces an arbitrary entry.
@@ -143,7 +143,7 @@ impl EventMapper for RhaiMapper {
             report_data: match &mapping.report_data {
                 ReportMapping::None => None,
                 ReportMapping::Columns(_) => Some(run.columns(&compiled.columns)?),
-                ReportMapping::Rest => Some(rest(&fields, &compiled.named)?),
+                ReportMapping::Rest => Some(rest(&fields, &compiled.named)),
                 ReportMapping::Field(name) => entries(&fields, name)?,
             },
             validations: run.validations(&compiled)?,
@@ -185,7 +185,7 @@ impl Run<'_, '_> {
     fn quantity(&mut self, program: &Program) -> Result<Quantity, FormatError> {
         let value = program.evaluate(self.engine, self.scope)?;
         match plain(&value) {
-            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse),
+            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse_reported),
             _ if value.is_unit() => Err(program.fail("has no value: number expected")),
             _ => Err(program.fail(format!("gives {}: number expected", kind(&value)))),
         }
@@ -195,13 +195,11 @@ impl Run<'_, '_> {
         let mut entries = Vec::with_capacity(columns.len());
         for (key, program) in columns {
             let value = program.evaluate(self.engine, self.scope)?;
-            let plain = plain(&value).ok_or_else(|| program.fail(format!("gives {}: plain value expected", kind(&value))))?;
-            let entry = vec![(key.clone(), plain)];
-            // Each entry is checked separately, because an error of the whole would name the key, not the expression.
-            let entry = ReportData::new(entry).map_err(|error| program.fail(error.to_string()))?;
-            entries.extend_from_slice(entry.entries());
+            let value =
+                report_value(&value).ok_or_else(|| program.fail(format!("gives {}: plain value expected", kind(&value))))?;
+            entries.push((key.clone(), value));
         }
-        report_data(entries)
+        Ok(ReportData::new(entries))
     }
 
     fn validations(&mut self, compiled: &Compiled) -> Result<Option<Validations>, FormatError> {
@@ -239,32 +237,20 @@ fn names(
     }
 }
 
-fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> Result<ReportData, FormatError> {
-    let others = fields.iter().filter(|(key, _)| !named.contains(*key));
-    report_data(others.map(|(key, value)| (key.clone(), submitted(value))).collect())
+fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> ReportData {
+    of_fields(fields.iter().filter(|(key, _)| !named.contains(*key)))
 }
 
 fn entries(fields: &serde_json::Map<String, Value>, name: &str) -> Result<Option<ReportData>, FormatError> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(entries)) => {
-            if let Some((key, _)) = entries.iter().find(|(_, value)| value.is_array() || value.is_object()) {
-                return Err(fail(FormatTarget::ReportColumn(key.clone()), "must be a plain value"));
-            }
-            report_data(entries.iter().map(|(key, value)| (key.clone(), submitted(value))).collect()).map(Some)
-        }
+        Some(Value::Object(entries)) => Ok(Some(of_fields(entries))),
         Some(_) => Err(fail(FormatTarget::ReportData, format!("`{name}` must be an object"))),
     }
 }
 
-fn report_data(entries: Vec<(String, ReportValue)>) -> Result<ReportData, FormatError> {
-    ReportData::new(entries).map_err(|error| {
-        let reason = error.to_string();
-        match error {
-            ReportDataError::TooManyKeys => fail(FormatTarget::ReportData, reason),
-            ReportDataError::Key(key) | ReportDataError::Value(key) => fail(FormatTarget::ReportColumn(key), reason),
-        }
-    })
+fn of_fields<'f>(fields: impl IntoIterator<Item = (&'f String, &'f Value)>) -> ReportData {
+    ReportData::new(fields.into_iter().map(|(key, value)| (key.clone(), billing_json::report_value(value))))
 }
 
 fn fail(target: FormatTarget, reason: impl Into<String>) -> FormatError {

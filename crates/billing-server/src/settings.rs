@@ -21,7 +21,7 @@ use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::report::ReportFormat;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
-use billing_import::{Delimiter, FileKind};
+use billing_import::{DecimalSeparator, Delimiter, FileKind};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB};
 use billing_storage::NodeAddress;
 use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
@@ -553,7 +553,7 @@ fn truth(text: &str) -> Result<bool, String> {
 /// Settings of `import`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportSettings {
-    /// File: CSV with a header line, NDJSON, or a JSON array of events.
+    /// File: CSV with a header line, NDJSON, or a JSON array of events, plain or compressed with gzip.
     pub(crate) file: PathBuf,
 
     /// Name of the usage format that maps lines to events.
@@ -572,9 +572,13 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_enum)]
     pub(crate) input: Option<InputKind>,
 
-    /// CSV delimiter. Default: detected, if comma, semicolon or tab.
+    /// CSV delimiter. Default: that of a first line `sep=;`, else detected, if comma, semicolon or tab.
     #[arg(long, value_parser = Delimiter::parse)]
     pub(crate) delimiter: Option<Delimiter>,
+
+    /// Decimal separator in quantity cells of CSV.
+    #[arg(long, default_value = ".", value_parser = DecimalSeparator::parse)]
+    pub(crate) decimal: DecimalSeparator,
 
     /// Reports recorded, rejected and duplicate events without storing anything.
     #[arg(long)]

@@ -6,13 +6,14 @@
 
 use std::borrow::Cow;
 
-use billing_application::usage::NewUsageEvent;
+use billing_application::usage::{FileLine, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue};
+use billing_domain::violation::Violations;
 use billing_json::{FlatObject, Scalar, Text, read_object};
 use serde::{Deserialize, Deserializer};
 
@@ -51,6 +52,28 @@ pub fn read(text: &[u8]) -> Option<NewUsageEvent> {
     sent.into_body()?.event()
 }
 
+/// Reads the event of a line of a file in the default shape, as the API reads events.
+#[must_use]
+pub fn in_default_shape(mut line: FileLine) -> FileLine {
+    // A copy of a recorded event is not recorded again.
+    if let Ok(event) = &mut line.event
+        && event.event_ref.is_none()
+    {
+        event.shaped = Some(read_line(&event.event));
+    }
+    line
+}
+
+/// Reads an event of a file, which can have a null reference of an event.
+fn read_line(text: &str) -> Result<NewUsageEvent, Violations> {
+    if let Some(direct) = read(text.as_bytes()) {
+        return Ok(direct);
+    }
+    let mut body = billing_json::read(text.as_bytes()).unwrap_or_default();
+    body.as_object_mut().map(|members| members.shift_remove("event_ref"));
+    EventBody::read_event(&body)
+}
+
 /// Parses an optional text. Returns `None` for an invalid text.
 fn parsed<T, E>(text: Option<&Text<'_>>, parse: impl FnOnce(&str) -> Result<T, E>) -> Option<Option<T>> {
     text.map(|text| parse(&text.0)).transpose().ok()
@@ -59,7 +82,7 @@ fn parsed<T, E>(text: Option<&Text<'_>>, parse: impl FnOnce(&str) -> Result<T, E
 impl SentEvent<'_> {
     fn into_body(self) -> Option<EventBody> {
         let quantity = match &self.quantity {
-            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse(text).ok()?,
+            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse_reported(text).ok()?,
             Scalar::Null | Scalar::Bool(_) => return None,
         };
         Some(EventBody {
@@ -69,25 +92,21 @@ impl SentEvent<'_> {
             usage_product_ref: parsed(self.usage_product_ref.as_ref(), UsageProductRef::parse)?,
             usage_product_name: parsed(self.usage_product_name.as_ref(), OneLine::parse)?,
             quantity,
-            additional_report_data: match self.additional_report_data {
-                Some(object) => Some(report_data(object)?),
-                None => None,
-            },
+            additional_report_data: self.additional_report_data.map(report_data),
             validations: None,
             idempotency_key: parsed(self.idempotency_key.as_ref(), IdempotencyKey::parse)?,
         })
     }
 }
 
-fn report_data(FlatObject(members): FlatObject<'_>) -> Option<ReportData> {
+fn report_data(FlatObject(members): FlatObject<'_>) -> ReportData {
     let value = |value: Scalar<'_>| match value {
         Scalar::Null => ReportValue::Null,
         Scalar::Bool(value) => ReportValue::Bool(value),
         Scalar::Number(text) => ReportValue::Number(text.into_owned()),
         Scalar::Text(text) => ReportValue::Text(text.into_owned()),
     };
-    let entries = members.into_iter().map(|(key, sent)| (Cow::into_owned(key), value(sent)));
-    ReportData::new(entries.collect()).ok()
+    ReportData::new(members.into_iter().map(|(key, sent)| (Cow::into_owned(key), value(sent))))
 }
 
 #[cfg(test)]
@@ -114,7 +133,20 @@ mod tests {
 
     #[test]
     fn common_events_are_read_directly_and_equal_those_of_the_tree() {
-        let quantities = ["1", "0", "-0", "0.10", "1e3", "1.25E-2", "999999999999999.999999999", "\"12.5\"", "1.0000000000000"];
+        let quantities = [
+            "1",
+            "0",
+            "-0",
+            "0.10",
+            "1e3",
+            "1.25E-2",
+            "999999999999999.999999999",
+            "\"12.5\"",
+            "1.0000000000000",
+            "0.30000000000000004",
+            "1e-10",
+            "\"0.0000001453\"",
+        ];
         let mut texts: Vec<String> = quantities.iter().map(|quantity| with("1.50", quantity)).collect();
         for (part, replacement) in [
             ("}", "}"),
@@ -129,6 +161,7 @@ mod tests {
             ("}", ",\"additional_report_data\":{}}"),
             ("}", ",\"additional_report_data\":{\"z\":1.50,\"a\":null,\"m\":\"\\\"x\\\"\",\"b\":true}}"),
             ("}", ",\"additional_report_data\":{\"n\":18446744073709551616,\"o\":-0,\"p\":7}}"),
+            ("}", ",\"additional_report_data\":{\"\":1,\"k\\u0000\":\"a\\u0000\\n\",\"k \":2}}"),
             ("{", "{\"idempotency_key\":\"host-7/81\","),
         ] {
             texts.push(with(part, replacement));
@@ -169,7 +202,6 @@ mod tests {
             ("}", ",\"additional_report_data\":\"{\\\"a\\\":1}\"}"),
             ("}", ",\"additional_report_data\":{\"a\":1,\"a\":2}}"),
             ("}", ",\"additional_report_data\":{\"a\":{}}}"),
-            ("}", ",\"additional_report_data\":{\"\":1}}"),
             ("}", ",\"additional_report_data\":{\"$serde_json::private::Number\":\"1\"}}"),
             ("\"acme\"", "7"),
             ("\"acme\"", "\"not a reference\""),

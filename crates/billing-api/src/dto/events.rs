@@ -10,7 +10,6 @@ use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
-use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{AnswerForm, ReportData, Validations};
@@ -20,7 +19,7 @@ use serde_json::Value;
 use super::declare::{Fieldset as _, JsonString, NotClearable, answer, body, ignore_response_fields, object};
 use super::enums::{DocumentStateWord, EventActionWord};
 use super::input::{self, Fields};
-use super::values::{AnyEventRef, LineText, TimestampText};
+use super::values::{AnyEventRef, LineText, ReportedQuantity, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, NamedRef, ReportDataJson, written};
 
 body! {
@@ -37,7 +36,7 @@ body! {
         /// Usage product name, used if `usage_product_ref` is omitted.
         usage_product_name: Option<OneLine>,
         /// Usage quantity.
-        quantity: Quantity,
+        quantity: ReportedQuantity,
         /// Keys and values for the usage report, as an object or as a string with its JSON.
         additional_report_data: Option<ReportData>,
         /// Checks on the event's document, as an object or as a string with its JSON.
@@ -111,7 +110,7 @@ body! {
         /// Time of the usage; a change can move the event to another period.
         timestamp: NotClearable<Timestamp>,
         /// Usage quantity.
-        quantity: NotClearable<Quantity>,
+        quantity: NotClearable<ReportedQuantity>,
         /// Keys and values for the usage report, replaced as a whole; null clears them.
         additional_report_data: Patch<ReportData>,
         /// Can be repeated but not changed.

@@ -399,11 +399,10 @@ impl FileImport {
             });
         }
         let fresh: Vec<usize> = (0..events.len()).filter(|index| outcomes[*index].is_none()).collect();
-        let texts: Vec<&str> = fresh.iter().map(|index| events[*index].event.as_str()).collect();
-        let mapped = match texts.as_slice() {
-            [] => Vec::new(),
-            texts => map_events(transactions, self.organization, &self.format, texts)?,
-        };
+        let shaped = fresh.iter().map(|index| Some(events[*index].shaped.clone()?.map_err(UseCaseError::from)));
+        let texts = || fresh.iter().map(|index| events[*index].event.as_str()).collect::<Vec<_>>();
+        let map = || map_events(transactions, self.organization, &self.format, &texts());
+        let mapped = shaped.collect::<Option<Vec<_>>>().map_or_else(map, Ok)?;
         let mut new_events: Vec<(usize, NewUsageEvent)> = Vec::with_capacity(fresh.len());
         for (index, mapped) in fresh.into_iter().zip(mapped) {
             match mapped {

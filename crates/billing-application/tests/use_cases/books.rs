@@ -225,7 +225,7 @@ impl Books {
 
     /// Reports calls of the customer with one label.
     pub(crate) fn labeled(&self, occurred_at: &str, quantity: &str, (key, text): (&str, &str)) -> UseCaseResult<EventRef> {
-        let labels = ReportData::new(vec![(key.to_owned(), ReportValue::Text(text.to_owned()))]).expect("report data");
+        let labels = ReportData::new([(key.to_owned(), ReportValue::Text(text.to_owned()))]);
         let event = NewUsageEvent { report_data: Some(labels), ..calls(occurred_at, quantity) };
         self.slice(&[event], Atomicity::PerEvent)
             .pop()

@@ -50,12 +50,15 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             // Only the events and the hash leave the parsing thread: the parsed body takes many times their memory.
             let parsed = call.parse(bytes.len(), move || {
                 let body = read_value(&bytes)?;
+                let content = is_keyed.then(|| hash(Some(&body)));
+                // A bare array is a batch, too.
+                let body = if body.is_array() { Value::from_iter([("events", body)]) } else { body };
                 let whole: BatchBody = read(&body)?;
                 let on_conflict = if whole.on_conflict == OnConflict::Update { whole.on_conflict } else { on_conflict };
                 let event = |event: NewUsageEvent| NewUsageEvent { on_conflict, ..event };
                 let events = whole.events.into_iter().map(|read| read.map(event).map_err(Problem::from));
                 let batch = Batch::new(events, whole.atomic || atomic, facts, sent, ListedErrors::default())?;
-                Ok((batch, is_keyed.then(|| hash(Some(&body)))))
+                Ok((batch, content))
             });
             let (batch, body) = parsed.await?;
             let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));

@@ -35,7 +35,7 @@ fn line(number: u64) -> FileEvent {
         r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#.to_owned();
     let key = IdempotencyKey::parse(&format!("import/a.csv/{number}")).expect("a key");
     let known_by = Some(FileEventKey::Line(key));
-    FileEvent { line: number, event, event_ref: None, known_by }
+    FileEvent { line: number, event, shaped: None, event_ref: None, known_by }
 }
 
 /// Imports lines. Returns the import, the number of recorded events and the number of events that already existed.
