@@ -222,7 +222,7 @@ mod tests {
         let product = NamedUsageProduct::Ref(UsageProductRef::parse("calls").expect("a reference"));
         let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let (at, quantity) = (Timestamp::parse(at).expect(at), Quantity::parse(quantity).expect(quantity));
-        FactsDigest::of(at, &product, quantity, Some(&ReportData::new(labels).expect("labels")))
+        FactsDigest::of(at, &product, quantity, Some(&ReportData::new(labels)))
     }
 
     #[test]
