@@ -220,7 +220,7 @@ mod tests {
     /// Returns the digest of facts: timestamp, quantity, and labels as keys and values.
     fn facts(at: &str, quantity: &str, labels: &[(&str, ReportValue)]) -> FactsDigest {
         let product = NamedUsageProduct::Ref(UsageProductRef::parse("calls").expect("a reference"));
-        let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let labels: Vec<(String, ReportValue)> = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let (at, quantity) = (Timestamp::parse(at).expect(at), Quantity::parse(quantity).expect(quantity));
         FactsDigest::of(at, &product, quantity, Some(&ReportData::new(labels)))
     }
