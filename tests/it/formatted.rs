@@ -384,16 +384,11 @@ fn a_bad_event_is_refused_and_leaves_nothing(database: &Database) {
         json!({"much": "1234567890".repeat(4)}),
         json!({"currency": "EURO"}),
         json!({"entity": 7}),
-        json!({"long": "x".repeat(2049)}),
-        json!({"": "a key without a name"}),
-        json!({"control": "a\u{0}b"}),
         json!({"huge": "x".repeat(17 << 10)}),
         json!({"many": vec![0; 2001]}),
     ] {
         table.post(&client, REPORT, &changed(fields), at_event);
     }
-    let many: Map<String, Value> = (0..101).map(|i| (format!("key-{i}"), json!(i))).collect();
-    table.post(&client, REPORT, &changed(Value::Object(many)), at_event);
     let large: Map<String, Value> = (0..8).map(|i| (format!("key-{i}"), json!("x".repeat(9 << 10)))).collect();
     table.post(&client, REPORT, &changed(Value::Object(large)), at_event);
     let digits = format!(

@@ -138,7 +138,7 @@ fn rejects_come_in_line_order_with_their_problems(database: &Database) {
         (4, "no_matching_contract", "none"),
         (5, "validation_failed", "/idempotency_key"),
         (6, "validation_failed", "/event_ref"),
-        (7, "format_error", "/event"),
+        (7, "validation_failed", "/quantity"),
         (8, "validation_mismatch", "/validations/currency"),
     ];
     assert_eq!(shown, expected);
@@ -327,7 +327,7 @@ fn a_request_that_is_wrong_stores_nothing(database: &Database) {
         ("", "text/csv; header=absent", good.as_bytes(), 415, "unsupported_media_type", "column names"),
         ("", CSV, large.as_bytes(), 413, "body_too_large", "usage-billing import"),
         ("", CSV, b"", 400, "malformed_file", "empty"),
-        ("", CSV, b"timestamp,quantity\n", 400, "malformed_file", "no events"),
+        ("", CSV, b"timestamp,customer_ref,usage_product_ref,quantity\n", 400, "malformed_file", "no events"),
         ("", CSV, b"a,a\n1,2\n", 400, "malformed_file", "column 2"),
         ("", CSV, b"PK\x03\x04\0\0", 400, "malformed_file", "NUL"),
         ("", CSV, open_quote.as_bytes(), 400, "malformed_file", "line 3"),

@@ -155,14 +155,15 @@ fn columns_are_called_what_they_are_said_to_be(database: &Database) {
     let called = r#"{"Nr":"idempotency_key","Zeit":"timestamp","Kunde":"customer_ref","Produkt":"usage_product_ref","Menge":"quantity","Notiz":null}"#;
     let encoded: String = called.bytes().map(|byte| format!("%{byte:02X}")).collect();
 
-    let unmapped = send(&client, "dry_run=true&name=a.csv", file.clone()).ok();
-    assert_eq!((&unmapped["refused"], &unmapped["columns"][1]["name"]), (&json!(1), &json!("Zeit")));
-    assert_eq!((&unmapped["columns"][4]["samples"], &unmapped["columns"][4]["report_data"]), (&json!(["7"]), &json!(true)));
+    let unmapped = send(&client, "dry_run=true&name=a.csv", file.clone());
+    assert_eq!((unmapped.status, unmapped.text_of("code").as_str()), (400, "malformed_file"));
+    assert!(unmapped.text.contains("no column timestamp") && unmapped.text.contains("Nr, Zeit, Kunde"), "{}", unmapped.text);
     let dry = send(&client, &format!("dry_run=true&columns={encoded}"), file.clone()).ok();
     assert_eq!(
         (&dry["recorded"], &dry["columns"][1]["called"], &dry["columns"][5]["called"]),
         (&json!(1), &json!("timestamp"), &Value::Null)
     );
+    assert_eq!((&dry["columns"][4]["samples"], &dry["columns"][4]["report_data"]), (&json!(["7"]), &json!(false)));
     let result = send(&client, &format!("columns={encoded}"), file.clone()).ok();
     assert_eq!((&result["recorded"], &result["known_by_line"], &result["columns"]), (&json!(1), &json!(0), &json!([])));
     assert_eq!(usage(&client, &contract), json!(7));

@@ -5,6 +5,19 @@ use billing_domain::report::ReportFormat;
 pub const JSON: &str = "application/json";
 pub const NDJSON: &str = "application/x-ndjson";
 pub const CSV: &str = "text/csv";
+/// CSV whose delimiter is the tab.
+pub const TSV: &str = "text/tab-separated-values";
+/// The media types of request bodies, each with the one that it stands for.
+pub const ACCEPTED: [(&str, &str); 8] = [
+    (JSON, JSON),
+    (NDJSON, NDJSON),
+    ("application/ndjson", NDJSON),
+    ("application/jsonl", NDJSON),
+    ("application/jsonlines", NDJSON),
+    (CSV, CSV),
+    ("application/csv", CSV),
+    (TSV, TSV),
+];
 /// PDF documents.
 pub const PDF: &str = "application/pdf";
 /// E-invoices.

@@ -90,7 +90,7 @@ use crate::query::lists::{
     PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
-use crate::query::usage::{BatchParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
+use crate::query::usage::{BatchParams, ConflictParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
 use crate::query::webhooks::DeliveryParams;
 use crate::use_cases::{self, all_found, amend, found};
 
@@ -379,7 +379,9 @@ macro_rules! each_operation {
                 /// Records a usage event and assigns it to its document.
                 POST "/api/usage/event" Permission(RecordUsage) as RecordEvent record_event,
                     takes EventBody,
+                    asks ConflictParams,
                     answers EventResultJson: "The recorded event with its document",
+                    conflicts event_deleted,
                     refuses matching,
                     is Grouped DryRun,
                     by usage::record_event;
@@ -388,8 +390,9 @@ macro_rules! each_operation {
                 ///
                 /// Transactions hold 1,000 events each. Each event is assigned to its document or rejected individually. NDJSON
                 /// events are recorded and answered line by line while they arrive, with `atomic` as a query parameter. An atomic
-                /// batch or a batch with an Idempotency-Key is recorded in one transaction. With `format_name` or `format_ref`, each
-                /// event is a free-form event that the usage format converts.
+                /// batch or a batch with an Idempotency-Key is recorded in one transaction. A JSON body can also be the bare array of
+                /// events. The body can be compressed: `Content-Encoding: gzip`. With `format_name` or `format_ref`, each event is a
+                /// free-form event that the usage format converts.
                 POST "/api/usage/event/batch" Permission(RecordUsage) as RecordBatch record_batch,
                     takes BatchBody | "application/x-ndjson",
                     asks BatchParams,
@@ -403,7 +406,9 @@ macro_rules! each_operation {
                 /// skips is answered with 204.
                 POST "/api/usage/event/formatted" Permission(RecordUsage) as RecordFormattedEvent record_formatted_event,
                     takes FormattedEventBody,
+                    asks ConflictParams,
                     answers FormattedResultJson: "The recorded event as converted by the format",
+                    conflicts event_deleted,
                     refuses matching batch_refused format_error unknown_format,
                     is DryRun Skips,
                     by usage::record_formatted_event;
@@ -469,7 +474,8 @@ macro_rules! each_operation {
 
                 /// Imports usage events from a file. Repeated imports create no duplicates.
                 ///
-                /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. Invalid lines are
+                /// The file is CSV with a header line, NDJSON, or a JSON array of events as in a usage report. It can be compressed:
+                /// `Content-Encoding: gzip`. Invalid lines are
                 /// rejected and do not stop the import. Transactions hold 1,000 events each. With an Idempotency-Key the whole
                 /// file is one transaction. If the import stops before the end of the file, the response is 503 `import_stopped`,
                 /// with the result in `import`. To continue, send the file again: recorded lines are skipped.

@@ -6,11 +6,14 @@ use billing_domain::format::FormatError;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
+use billing_domain::refs::EventRef;
 pub use billing_domain::refs::ResourceKind;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
 use billing_domain::violation::Violations;
 use thiserror::Error;
+
+use crate::usage::Conflict;
 
 /// The origin of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +126,31 @@ pub enum UseCaseError {
     #[error("required terms of the e-invoice are missing: {}; see `errors`", .0.len())]
     EInvoiceIncomplete(Vec<Missing>),
     /// The idempotency key was used for another request.
-    #[error("this idempotency key was used for another request: send the same body again, or use a new key")]
+    #[error(
+        "this idempotency key belongs to another request: send the body of that request again, or this request under its own key"
+    )]
     IdempotencyKeyReuse,
+    /// The event recorded under the idempotency key has other facts. `None` if it is one of the same request.
+    #[error(
+        "another timestamp, usage product, quantity or label was recorded under this idempotency key: send the event with \
+         on_conflict=UPDATE to correct the recorded one"
+    )]
+    EventChanged(Option<EventRef>),
+    /// The recorded event, also one of the same request, has to get the values of this event in a transaction of its own.
+    #[error("the event of this idempotency key is being updated: retry with the same key")]
+    UnsettledConflict(Option<Conflict>),
+    /// The event recorded under the idempotency key is deleted.
+    #[error(
+        "the event {0} of this idempotency key is deleted, and sending it again does not restore it: report the usage as another \
+         record, with the key of that record, if it is to count again"
+    )]
+    EventDeleted(EventRef),
+    /// A line of a file that is known only by the file's name and its number has other facts than before.
+    #[error(
+        "this line of a file of that name was imported before and said something else: change the event that it made, or give each line \
+         an idempotency key of its own"
+    )]
+    LineChanged(Option<EventRef>),
     /// Another request with the same key is still in flight.
     #[error("a request with this idempotency key is still in progress: retry with the same key")]
     RequestInProgress,

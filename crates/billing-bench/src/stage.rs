@@ -252,7 +252,8 @@ impl Stage {
         open(&self.plan(connections, Some(seconds), false), rate, grace, requests)
     }
 
-    /// Creates customers with prices by labels, each with a contract and an event in the current period.
+    /// Creates customers with prices by labels, each with a contract and an event for each price in the current period, so that
+    /// a row measures the later events of its totals.
     fn make_labeled(&self, prices: Labeled) -> Outcome<()> {
         self.client.post("/api/usage/products/", &prices.usage_product()).ok();
         catalog::make_pricing(&self.client, prices.name(), &prices.line_items());
@@ -262,7 +263,8 @@ impl Stage {
         let contract = |n| json!({"customer_ref": prices.customer(n), "products": products});
         self.all("/api/contracts/", self.customers, contract)?;
         let now = acceptance::when::now();
-        self.load(self.customers, |n| prices.event(&now, n, n)).map(drop)
+        let totals = prices.totals();
+        self.load(self.customers * totals, |n| prices.event(&now, n / totals, n % totals)).map(drop)
     }
 
     /// Sends `many` bodies and returns the responses. The server must accept every body.

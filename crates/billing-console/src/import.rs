@@ -416,9 +416,7 @@ pub fn usual_field(column: &str) -> Option<&'static str> {
         ("quantity", &["amount", "count", "qty", "units", "usage", "value", "volume", "menge", "anzahl"]),
     ];
     let column = column.trim().to_lowercase().replace([' ', '-'], "_");
-    // A name can differ from the field in case, spaces and hyphens alone.
-    let field = FIELDS.iter().map(|(field, _)| *field).find(|field| *field == column);
-    field.or_else(|| USUAL.iter().find(|(_, names)| names.contains(&column.as_str())).map(|(field, _)| *field))
+    USUAL.iter().find(|(_, names)| names.contains(&column.as_str())).map(|(field, _)| *field)
 }
 
 #[cfg(test)]
@@ -492,7 +490,7 @@ mod tests {
             ("Event ID", Some("idempotency_key")),
             ("Menge", Some("quantity")),
             ("kunde", Some("customer_ref")),
-            ("Customer Name", Some("customer_name")),
+            ("Kundennummer", Some("customer_ref")),
             ("x", None),
         ] {
             assert_eq!(usual_field(column), field, "{column}");

@@ -1,6 +1,6 @@
 //! Exact decimals: parsing, digit limits, and arithmetic that is exact or fails.
 //!
-//! Rounding is only in [`money`](crate::money).
+//! Rounding is only in [`money`](crate::money) and [`Digits::parse_rounded`].
 
 use std::fmt;
 
@@ -12,6 +12,9 @@ use thiserror::Error;
 const MAX_DECIMAL_CHARS: usize = 64;
 /// The maximum absolute exponent.
 const MAX_EXPONENT: i32 = 40;
+/// The maximum absolute exponent of a number that is rounded. A number with a smaller exponent is read as with this one, because it
+/// is zero when it is rounded.
+const MAX_ROUNDED_EXPONENT: i32 = 1_000;
 
 /// An error of a decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -32,6 +35,12 @@ pub enum DecimalError {
         integer: u32,
         /// The maximum number of fractional digits.
         fraction: u32,
+    },
+    /// The number has more integer digits than the field allows, or its text is too long. Its fractional digits would be rounded.
+    #[error("must have at most {integer} integer digits, and {MAX_DECIMAL_CHARS} characters in all")]
+    TooLarge {
+        /// The maximum number of integer digits.
+        integer: u32,
     },
     /// The number is outside the range of the field.
     #[error("must be between {low} and {high}")]
@@ -66,7 +75,7 @@ impl Digits {
     /// Returns [`DecimalError::NotANumber`] or [`DecimalError::TooManyDigits`].
     pub fn parse(self, text: &str) -> Result<Decimal, DecimalError> {
         let too_many = DecimalError::TooManyDigits { integer: self.integer, fraction: self.fraction };
-        let Some(parts) = split(text) else { return Err(DecimalError::NotANumber) };
+        let Some(parts) = split(text, MAX_EXPONENT) else { return Err(DecimalError::NotANumber) };
         let Parts { negative, digits, scale } = parts.ok_or(too_many)?;
         let digits = digits.trim_start_matches('0');
         let kept = digits.trim_end_matches('0');
@@ -91,6 +100,36 @@ impl Digits {
         Ok(if negative { -value } else { value })
     }
 
+    /// Parses a decimal like [`parse`](Self::parse), but rounds further fractional digits half away from zero. A rounded value has
+    /// no trailing zeros.
+    ///
+    /// # Errors
+    /// Returns [`DecimalError::NotANumber`] or [`DecimalError::TooLarge`].
+    pub fn parse_rounded(self, text: &str) -> Result<Decimal, DecimalError> {
+        let too_large = DecimalError::TooLarge { integer: self.integer };
+        match self.parse(text) {
+            Err(DecimalError::TooManyDigits { .. }) => {}
+            parsed => return parsed,
+        }
+        let Some(Some(Parts { negative, digits, scale })) = split(text, MAX_ROUNDED_EXPONENT) else { return Err(too_large) };
+        let digits = digits.trim_start_matches('0');
+        let limit = i32::try_from(self.fraction).map_err(|_| too_large)?;
+        if scale <= limit {
+            return if digits.is_empty() { Ok(Decimal::ZERO) } else { Err(too_large) };
+        }
+        // Negative if the number is less than a tenth of the last digit.
+        let kept = i64::try_from(digits.len()).map_err(|_| too_large)? - i64::from(scale - limit);
+        let Ok(kept) = usize::try_from(kept) else { return Ok(Decimal::ZERO) };
+        let is_rounded_up = digits.as_bytes().get(kept).is_some_and(|digit| *digit >= b'5');
+        let mantissa: i128 = if kept == 0 { 0 } else { digits[..kept].parse().map_err(|_| too_large)? };
+        let mantissa = mantissa + i128::from(is_rounded_up);
+        let value = Decimal::try_from_i128_with_scale(mantissa, self.fraction).map_err(|_| too_large)?.normalize();
+        if !self.hold(value) {
+            return Err(too_large);
+        }
+        Ok(if negative && !value.is_zero() { -value } else { value })
+    }
+
     /// Returns whether a value is within these digits.
     pub fn hold(self, value: Decimal) -> bool {
         let value = value.normalize();
@@ -108,7 +147,7 @@ struct Parts<'a> {
 
 /// Splits a number into its parts. Returns `None` if the text isn't a number, and `Some(None)` if the number is far outside any
 /// limit.
-fn split(text: &str) -> Option<Option<Parts<'_>>> {
+fn split(text: &str, max_exponent: i32) -> Option<Option<Parts<'_>>> {
     let (negative, rest) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (number, exponent) = match rest.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, Some(exponent)),
@@ -131,7 +170,8 @@ fn split(text: &str) -> Option<Option<Parts<'_>>> {
                 return None;
             }
             match text.parse::<i32>() {
-                Ok(n) if n.abs() <= MAX_EXPONENT => n,
+                Ok(n) if n.unsigned_abs() <= max_exponent.unsigned_abs() => n,
+                _ if max_exponent == MAX_ROUNDED_EXPONENT && text.starts_with('-') => -max_exponent,
                 _ => return Some(None),
             }
         }

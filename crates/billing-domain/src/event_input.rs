@@ -1,12 +1,17 @@
 //! Submitted usage: new events, events in files, and changes of events. [`usage`](crate::usage) has the stored events.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+
 use crate::calendar::Timestamp;
 use crate::format::RefOrName;
-use crate::idempotency::{BodyHash, MAX_KEY_CHARS};
+use crate::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
-use crate::usage::{EventKey, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
+use crate::usage::{FactsDigest, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
 use crate::violation::Violations;
 
 /// A customer, by reference or by a name that only one customer has.
@@ -31,13 +36,21 @@ pub struct NewUsageEvent {
     pub validations: Option<Validations>,
     /// The submitted event, if a usage format mapped it.
     pub formatted: Option<FormattedSource>,
-    /// The idempotency key, which identifies repeated events.
-    pub sent: Option<EventKey>,
+    /// The idempotency key, which identifies repeated and corrected events.
+    pub key: Option<IdempotencyKey>,
+    /// What happens if the key has other facts.
+    pub on_conflict: OnConflict,
     /// The file import of the event.
     pub import: Option<ImportRef>,
 }
 
 impl NewUsageEvent {
+    /// Returns the digest of the event's facts. The forms of the timestamp, of numbers and of labels make no difference, and the
+    /// customer is none of them, because a key belongs to a customer.
+    pub fn facts(&self) -> FactsDigest {
+        FactsDigest::of(self.occurred_at, &self.usage_product, self.quantity, self.report_data.as_ref())
+    }
+
     /// Returns the approximate memory use of a queued event in bytes: its fixed size plus the texts that may be long.
     pub fn bytes(&self) -> usize {
         let reported = self.report_data.iter().flat_map(ReportData::entries);
@@ -58,37 +71,34 @@ pub struct FileLine {
 }
 
 /// An event in a file, before a usage format maps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FileEvent {
     /// The position of the event: the line, or the index in an array, starting at 1.
     pub line: u64,
     /// The text of a JSON object.
     pub event: String,
+    /// The event in the default shape, or the reasons why it is none. `None` if a usage format maps it.
+    pub shaped: Option<Result<NewUsageEvent, Violations>>,
     /// The reference of the recorded event that this event claims to be a copy of, or `None`.
     pub event_ref: Option<String>,
-    /// The customer's reference, if the event has it in the default shape. `None` if only a usage format or a look-up of a
-    /// name finds the customer.
-    pub customer_ref: Option<CustomerRef>,
     /// The key that identifies repeated events, or `None`. A usage format can give the events of the line other keys.
     pub known_by: Option<FileEventKey>,
-    /// The digest of the line, for the keys that a usage format gives.
-    pub body: BodyHash,
 }
 
 /// The key that identifies repeated events of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileEventKey {
     /// The event's own idempotency key. It identifies the event in any file or request.
-    Own(EventKey),
+    Own(IdempotencyKey),
     /// A key made of the file name and the line. The same event in a file with another name is a different event.
-    Line(EventKey),
+    Line(IdempotencyKey),
 }
 
 impl FileEventKey {
     /// Returns the key under which the event is stored.
-    pub const fn sent(&self) -> &EventKey {
+    pub const fn key(&self) -> &IdempotencyKey {
         match self {
-            Self::Own(sent) | Self::Line(sent) => sent,
+            Self::Own(key) | Self::Line(key) => key,
         }
     }
 }
@@ -110,6 +120,46 @@ pub const MAX_RECORD_KEY_CHARS: usize = MAX_KEY_CHARS - 3;
 
 /// The maximum number of events in a batch.
 pub const MAX_BATCH_EVENTS: usize = 10_000;
+
+/// What happens to an event whose key was used for an event with other facts (the parameter `on_conflict`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// The event is rejected.
+    #[default]
+    Reject,
+    /// The recorded event gets these facts: the last delivery wins.
+    Update,
+}
+
+impl FactsDigest {
+    /// Returns the digest of facts. The usage product counts as it was named.
+    pub fn of(
+        occurred_at: Timestamp,
+        usage_product: &NamedUsageProduct,
+        quantity: Quantity,
+        report_data: Option<&ReportData>,
+    ) -> Self {
+        let mut digest = Sha256::new();
+        let mut add = |text: &str| {
+            // The length keeps neighbors apart.
+            digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            digest.update(text);
+        };
+        add(&occurred_at.to_string());
+        match usage_product {
+            NamedUsageProduct::Ref(reference) => ["ref", reference.as_str()].map(&mut add),
+            NamedUsageProduct::Name(name) => ["name", name.as_str()].map(&mut add),
+        };
+        add(&quantity.as_decimal().normalize().to_string());
+        let labels: BTreeMap<&str, Cow<'_, str>> = report_data.into_iter().flat_map(ReportData::labels).collect();
+        for (key, text) in labels {
+            add(key);
+            add(&text);
+        }
+        let hash: [u8; 32] = digest.finalize().into();
+        Self(std::array::from_fn(|i| hash[i]))
+    }
+}
 
 /// The effect of a rejected event on the other events of its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,5 +213,44 @@ impl EventUpdate {
             return revised;
         }
         UsageEvent { formatted: self.formatted.clone(), ..revised }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the digest of facts: timestamp, quantity, and labels as keys and values.
+    fn facts(at: &str, quantity: &str, labels: &[(&str, ReportValue)]) -> FactsDigest {
+        let product = NamedUsageProduct::Ref(UsageProductRef::parse("calls").expect("a reference"));
+        let labels: Vec<(String, ReportValue)> = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+        let (at, quantity) = (Timestamp::parse(at).expect(at), Quantity::parse(quantity).expect(quantity));
+        FactsDigest::of(at, &product, quantity, Some(&ReportData::new(labels)))
+    }
+
+    #[test]
+    fn facts_are_the_same_in_any_form() {
+        let (number, text) = (|text: &str| ReportValue::Number(text.to_owned()), |text: &str| ReportValue::Text(text.to_owned()));
+        let plain = facts("2026-01-20T12:00:00Z", "5", &[]);
+        assert_eq!(facts("2026-01-20T13:00:00.000+01:00", "5.000", &[]), plain);
+        assert_eq!(facts("2026-01-20T12:00:00Z", "5", &[("a", ReportValue::Null), ("b", text(""))]), plain);
+        let labeled = facts("2026-01-20T12:00:00Z", "5", &[("a", number("1.50")), ("b", ReportValue::Bool(true))]);
+        assert_eq!(facts("2026-01-20T12:00:00Z", "5", &[("b", text("true")), ("a", text("1.5"))]), labeled);
+        let others = [
+            facts("2026-01-20T12:00:00.001Z", "5", &[]),
+            facts("2026-01-20T12:00:00Z", "5.000000001", &[]),
+            labeled,
+            facts("2026-01-20T12:00:00Z", "5", &[("a", text("1.5"))]),
+            facts("2026-01-20T12:00:00Z", "5", &[("a", text("1.5b"))]),
+            facts("2026-01-20T12:00:00Z", "5", &[("ab", text("1.5"))]),
+        ];
+        for (index, other) in others.iter().enumerate() {
+            assert!(*other != plain && !others[..index].contains(other), "{index}");
+        }
+        let at = Timestamp::parse("2026-01-20T12:00:00Z").expect("a time");
+        let (calls, five) = (UsageProductRef::parse("calls").expect("a reference"), Quantity::parse("5").expect("a quantity"));
+        assert_eq!(FactsDigest::of(at, &NamedUsageProduct::Ref(calls), five, None), plain);
+        let by_name = NamedUsageProduct::Name(crate::text::OneLine::parse("calls").expect("a name"));
+        assert_ne!(FactsDigest::of(at, &by_name, five, None), plain, "a usage product counts as it is named");
     }
 }

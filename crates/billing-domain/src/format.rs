@@ -13,7 +13,7 @@ use crate::idempotency::IdempotencyKey;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, FormatRef, UsageProductRef};
 use crate::text::OneLine;
-use crate::usage::{ReportData, ReportDataError, ReportValue, Validations};
+use crate::usage::{MAX_REPORT_KEYS, ReportData, ReportKeyError, Validations, check_report_key};
 
 /// The maximum length of an expression in bytes.
 pub const MAX_EXPRESSION_BYTES: usize = 2048;
@@ -92,12 +92,17 @@ impl MappedColumns {
     /// Creates columns. The keys must be unique and within the limits of [`ReportData`].
     ///
     /// # Errors
-    /// Returns a [`ReportDataError`] for the first violation.
-    pub fn new(columns: Vec<(String, Expression)>) -> Result<Self, ReportDataError> {
-        ReportData::new(columns.iter().map(|(key, _)| (key.clone(), ReportValue::Null)).collect())?;
+    /// Returns a [`ReportKeyError`] for the first violation.
+    pub fn new(columns: Vec<(String, Expression)>) -> Result<Self, ReportKeyError> {
+        if columns.len() > MAX_REPORT_KEYS {
+            return Err(ReportKeyError::TooMany);
+        }
         let mut seen = BTreeSet::new();
-        if let Some((twice, _)) = columns.iter().find(|(key, _)| !seen.insert(key)) {
-            return Err(ReportDataError::Key(twice.clone()));
+        for (key, _) in &columns {
+            check_report_key(key)?;
+            if !seen.insert(key) {
+                return Err(ReportKeyError::Invalid(key.clone()));
+            }
         }
         Ok(Self(columns))
     }
@@ -426,9 +431,9 @@ mod tests {
         let column = |key: &str| (key.to_owned(), Expression::constant("event.x"));
         let columns = MappedColumns::new(vec![column("z"), column("a")]).expect("two columns");
         assert_eq!(columns.entries()[0].0, "z");
-        assert_eq!(MappedColumns::new(vec![column("a"), column("a")]), Err(ReportDataError::Key("a".to_owned())));
+        assert_eq!(MappedColumns::new(vec![column("a"), column("a")]), Err(ReportKeyError::Invalid("a".to_owned())));
         assert!(MappedColumns::new(vec![column("")]).is_err());
-        assert_eq!(MappedColumns::new(vec![column("a"); 101]), Err(ReportDataError::TooManyKeys));
+        assert_eq!(MappedColumns::new(vec![column("a"); 101]), Err(ReportKeyError::TooMany));
     }
 
     #[test]

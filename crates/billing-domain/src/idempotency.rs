@@ -82,17 +82,6 @@ impl ScopedIdempotencyKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHash(pub [u8; 32]);
 
-impl BodyHash {
-    /// Returns the part of the hash that is stored permanently.
-    pub fn digest(&self) -> BodyDigest {
-        BodyDigest(std::array::from_fn(|i| self.0[i]))
-    }
-}
-
-/// The first half of a [`BodyHash`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyDigest(pub [u8; 16]);
-
 /// A stored response that repeated requests get, byte for byte. Its format is defined by the API layer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredResponse(pub Vec<u8>);

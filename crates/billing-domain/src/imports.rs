@@ -88,6 +88,8 @@ pub struct ImportRecord {
     pub stopped_at: Option<u64>,
     /// The number of recorded events. It is known when the import has ended.
     pub recorded: u64,
+    /// The number of recorded events that got other facts.
+    pub updated: u64,
     /// The number of events that were already recorded.
     pub already_there: u64,
     /// The number of rejected events, and of lines that can't be read.
@@ -113,7 +115,7 @@ impl ImportRecord {
         request_id: Option<RequestId>,
         begun_at: Timestamp,
     ) -> Self {
-        let (recorded, already_there, refused, skipped, more_documents) = (0, 0, 0, 0, 0);
+        let (recorded, updated, already_there, refused, skipped, more_documents) = (0, 0, 0, 0, 0, 0);
         Self {
             import_ref,
             file,
@@ -123,6 +125,7 @@ impl ImportRecord {
             ended_at: None,
             stopped_at: None,
             recorded,
+            updated,
             already_there,
             refused,
             skipped,

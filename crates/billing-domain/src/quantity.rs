@@ -26,6 +26,21 @@ impl Quantity {
         Self::new(DIGITS.parse(text)?)
     }
 
+    /// Parses the quantity of reported usage, and rounds it half away from zero to 9 fractional digits. Usage is not rejected for
+    /// the digits of a measurement, such as 0.30000000000000004. Agreed quantities are never rounded: see [`parse`](Self::parse).
+    ///
+    /// # Errors
+    /// Returns [`DecimalError::NotANumber`], [`DecimalError::Negative`] or [`DecimalError::TooLarge`].
+    pub fn parse_reported(text: &str) -> Result<Self, DecimalError> {
+        let value = DIGITS.parse_rounded(text)?;
+        // A negative number can be zero when it is rounded.
+        let is_zero = || text.bytes().take_while(|byte| !matches!(byte, b'e' | b'E')).all(|byte| !matches!(byte, b'1'..=b'9'));
+        if text.starts_with('-') && !is_zero() {
+            return Err(DecimalError::Negative);
+        }
+        Self::new(value)
+    }
+
     /// Creates a quantity from a decimal.
     ///
     /// # Errors

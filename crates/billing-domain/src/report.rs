@@ -163,7 +163,7 @@ mod tests {
     use crate::usage::ReportValue;
 
     fn data(keys: &[&str]) -> ReportData {
-        ReportData::new(keys.iter().map(|key| ((*key).to_owned(), ReportValue::Null)).collect()).expect("report data")
+        ReportData::new(keys.iter().map(|key| ((*key).to_owned(), ReportValue::Null)))
     }
 
     #[test]

@@ -50,48 +50,85 @@ impl ReportValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportData(Vec<(String, ReportValue)>);
 
-/// An error of report data.
+/// An error of the keys that a usage format or a condition names. Keys of events are never rejected: see [`ReportData::new`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum ReportDataError {
+pub enum ReportKeyError {
     /// There are more than [`MAX_REPORT_KEYS`] keys.
     #[error("must have at most {MAX_REPORT_KEYS} keys")]
-    TooManyKeys,
+    TooMany,
     /// The key is empty, too long or contains control characters.
     #[error("keys must be 1 to {MAX_REPORT_KEY_CHARS} characters without control characters")]
-    Key(String),
-    /// The value of the key is too long or contains control characters.
-    #[error("values must be at most {MAX_REPORT_VALUE_BYTES} bytes without control characters")]
-    Value(String),
+    Invalid(String),
 }
 
-/// Returns whether a text can be a key: 1 to [`MAX_REPORT_KEY_CHARS`] characters without control characters.
-pub(crate) fn is_report_key(text: &str) -> bool {
-    let is_short = text.chars().nth(MAX_REPORT_KEY_CHARS).is_none();
-    !text.is_empty() && is_short && !text.chars().any(char::is_control)
+/// Checks a key that a usage format or a condition names: 1 to [`MAX_REPORT_KEY_CHARS`] characters without control characters.
+///
+/// # Errors
+/// Returns [`ReportKeyError::Invalid`] for any other text.
+pub fn check_report_key(key: &str) -> Result<(), ReportKeyError> {
+    let is_short = key.chars().nth(MAX_REPORT_KEY_CHARS).is_none();
+    let is_valid = !key.is_empty() && is_short && !key.chars().any(char::is_control);
+    if is_valid { Ok(()) } else { Err(ReportKeyError::Invalid(key.to_owned())) }
+}
+
+/// Returns a key as report data keeps it: with spaces instead of control characters, and at most [`MAX_REPORT_KEY_CHARS`] long.
+/// Returns `None` for an empty key.
+fn kept_key(key: String) -> Option<String> {
+    if check_report_key(&key).is_ok() {
+        return Some(key);
+    }
+    let visible = key.chars().map(|c| if c.is_control() { ' ' } else { c });
+    Some(visible.take(MAX_REPORT_KEY_CHARS).collect()).filter(|key: &String| !key.is_empty())
+}
+
+/// Returns a value as report data keeps it. A number that is cut is a text.
+fn kept_value(value: ReportValue) -> ReportValue {
+    match value {
+        ReportValue::Text(text) => ReportValue::Text(kept_text(text)),
+        ReportValue::Number(text) if text.len() > MAX_REPORT_VALUE_BYTES => ReportValue::Text(kept_text(text)),
+        other => other,
+    }
+}
+
+/// Returns a text with U+FFFD instead of control characters other than line breaks and tabs, cut to [`MAX_REPORT_VALUE_BYTES`].
+fn kept_text(text: String) -> String {
+    const CUT: char = '…';
+    let is_replaced = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if text.len() <= MAX_REPORT_VALUE_BYTES && !text.chars().any(is_replaced) {
+        return text;
+    }
+    let mut kept = String::new();
+    for c in text.chars().map(|c| if is_replaced(c) { char::REPLACEMENT_CHARACTER } else { c }) {
+        kept.push(c);
+        if kept.len() > MAX_REPORT_VALUE_BYTES {
+            kept.truncate(kept.floor_char_boundary(MAX_REPORT_VALUE_BYTES - CUT.len_utf8()));
+            kept.push(CUT);
+            break;
+        }
+    }
+    kept
 }
 
 impl ReportData {
-    /// Creates report data after checking the limits of keys and values.
+    /// Creates report data. Usage is never rejected for the form of its report data, so this function fits it to the limits:
     ///
-    /// # Errors
-    /// Returns a [`ReportDataError`] for the first violation.
-    pub fn new(entries: Vec<(String, ReportValue)>) -> Result<Self, ReportDataError> {
-        if entries.len() > MAX_REPORT_KEYS {
-            return Err(ReportDataError::TooManyKeys);
-        }
-        for (key, value) in &entries {
-            if !is_report_key(key) {
-                return Err(ReportDataError::Key(key.clone()));
+    /// - A key has spaces instead of control characters and is cut to [`MAX_REPORT_KEY_CHARS`]. An empty key is dropped.
+    /// - A text keeps line breaks and tabs. U+FFFD replaces other control characters. A longer text is cut to
+    ///   [`MAX_REPORT_VALUE_BYTES`] with `…` at its end.
+    /// - Of equal keys, the first one is kept, and of all keys the first [`MAX_REPORT_KEYS`].
+    pub fn new(entries: impl IntoIterator<Item = (String, ReportValue)>) -> Self {
+        let mut kept: Vec<(String, ReportValue)> = Vec::new();
+        for (key, value) in entries {
+            if kept.len() == MAX_REPORT_KEYS {
+                break;
             }
-            let text = match value {
-                ReportValue::Number(text) | ReportValue::Text(text) => text,
-                ReportValue::Null | ReportValue::Bool(_) => continue,
-            };
-            if text.len() > MAX_REPORT_VALUE_BYTES || text.chars().any(char::is_control) {
-                return Err(ReportDataError::Value(key.clone()));
+            if let Some(key) = kept_key(key)
+                && kept.iter().all(|(earlier, _)| *earlier != key)
+            {
+                kept.push((key, kept_value(value)));
             }
         }
-        Ok(Self(entries))
+        Self(kept)
     }
 
     /// Returns the keys and values in their original order.
@@ -104,8 +141,12 @@ impl ReportData {
     /// Returns the text of a label, by which conditions compare it. A number is written in plain digits without trailing zeros.
     /// A label that is missing, null or empty has no text.
     pub fn label(&self, key: &str) -> Option<Cow<'_, str>> {
-        let (_, value) = self.entries().iter().find(|(name, _)| name == key)?;
-        value.label()
+        self.entries().iter().find(|(name, _)| name == key).and_then(|(_, value)| value.label())
+    }
+
+    /// Returns the labels that have a text, with their texts.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+        self.entries().iter().filter_map(|(key, value)| Some((key.as_str(), value.label()?)))
     }
 }
 
@@ -142,7 +183,7 @@ mod tests {
     use super::*;
 
     fn data(entries: &[(&str, ReportValue)]) -> ReportData {
-        ReportData::new(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()).expect("report data")
+        ReportData::new(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())))
     }
 
     #[test]
@@ -186,14 +227,50 @@ mod tests {
     }
 
     #[test]
-    fn report_data_keeps_its_order_and_limits() {
-        let entry = |key: &str, value: &str| (key.to_owned(), ReportValue::Text(value.to_owned()));
-        let data = ReportData::new(vec![entry("z", "1"), entry("a", "2")]).expect("two entries");
-        assert_eq!(data.entries()[0].0, "z");
-        assert!(ReportData::new(vec![entry("", "1")]).is_err());
-        assert!(ReportData::new(vec![entry(&"k".repeat(129), "1")]).is_err());
-        assert!(ReportData::new(vec![entry("k", &"v".repeat(2049))]).is_err());
-        assert!(ReportData::new(vec![entry("k", "\0")]).is_err());
-        assert_eq!(ReportData::new(vec![entry("k", "v"); 101]), Err(ReportDataError::TooManyKeys));
+    fn report_data_is_fitted_to_its_limits() {
+        let text = |value: &str| ReportValue::Text(value.to_owned());
+        let number = |value: &str| ReportValue::Number(value.to_owned());
+        let longest = "é".repeat(1024);
+        let cut = |kept: &str| text(&format!("{kept}…"));
+        let rows = [
+            ("k", text("a\nb\r\n\tc"), "k", text("a\nb\r\n\tc")),
+            ("k", text("\0\u{7f}\u{85}\u{1b}[0m"), "k", text("\u{fffd}\u{fffd}\u{fffd}\u{fffd}[0m")),
+            ("k", text(&longest), "k", text(&longest)),
+            ("k", text(&"v".repeat(2049)), "k", cut(&"v".repeat(2045))),
+            ("k", text(&format!("{longest}é")), "k", cut(&"é".repeat(1022))),
+            ("k", text(&"\0".repeat(683)), "k", cut(&"\u{fffd}".repeat(681))),
+            ("k", text(&"😀".repeat(9_999)), "k", cut(&"😀".repeat(511))),
+            ("k", number("1.50"), "k", number("1.50")),
+            ("k", number(&"1".repeat(2048)), "k", number(&"1".repeat(2048))),
+            ("k", number(&"1".repeat(2049)), "k", cut(&"1".repeat(2045))),
+            ("k", ReportValue::Null, "k", ReportValue::Null),
+            ("k", ReportValue::Bool(true), "k", ReportValue::Bool(true)),
+            ("a\nb\0c", text("v"), "a b c", text("v")),
+            (&"é".repeat(129), text("v"), &"é".repeat(128), text("v")),
+            (&format!("{}\n", "k".repeat(128)), text("v"), &"k".repeat(128), text("v")),
+        ];
+        for (key, value, kept_key, kept_value) in rows {
+            let kept = data(&[(key, value)]);
+            assert_eq!(kept.entries(), [(kept_key.to_owned(), kept_value)], "{key:?}");
+            assert_eq!(ReportData::new(kept.0.clone()), kept, "what is kept is not changed again");
+        }
+    }
+
+    #[test]
+    fn of_equal_and_of_many_keys_the_first_are_kept() {
+        let text = |value: &str| ReportValue::Text(value.to_owned());
+        let twice = data(&[("z", text("1")), ("", text("2")), ("a b", text("3")), ("a\nb", text("4")), ("z", text("5"))]);
+        assert_eq!(twice, data(&[("z", text("1")), ("a b", text("3"))]));
+        let many = ReportData::new((0..1_000).map(|n| ((n / 2).to_string(), ReportValue::Bool(n % 2 == 0))));
+        assert_eq!(many.entries().len(), MAX_REPORT_KEYS);
+        assert!(many.entries().iter().enumerate().all(|(n, entry)| *entry == (n.to_string(), ReportValue::Bool(true))));
+    }
+
+    #[test]
+    fn keys_that_are_named_have_limits() {
+        assert_eq!(check_report_key(&"é".repeat(128)), Ok(()));
+        for key in ["", "a\n", &"k".repeat(129)] {
+            assert_eq!(check_report_key(key), Err(ReportKeyError::Invalid(key.to_owned())));
+        }
     }
 }

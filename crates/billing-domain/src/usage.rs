@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 
 pub use crate::report_data::{
-    MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportDataError, ReportValue,
+    MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, MAX_REPORT_VALUE_BYTES, ReportData, ReportKeyError, ReportValue, check_report_key,
 };
 
 use crate::access::Actor;
@@ -11,7 +11,7 @@ use crate::calendar::{Period, Timestamp};
 use crate::catalog::Aggregation;
 use crate::decimal::AmountOutOfRange;
 use crate::document::numbering::DocumentNumber;
-use crate::idempotency::{BodyDigest, BodyHash, IdempotencyKey};
+use crate::idempotency::IdempotencyKey;
 use crate::labels::LabelDigest;
 use crate::money::Currency;
 use crate::quantity::{Quantity, QuantitySum};
@@ -148,26 +148,33 @@ impl UsageEvent {
     }
 }
 
-/// The idempotency key and body hash of a submitted event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventKey {
-    /// The caller's key.
-    pub key: IdempotencyKey,
-    /// The hash of the body. It distinguishes a repeated event from a different event with the same key.
-    pub body: BodyHash,
-}
+/// The digest of an event's facts: its timestamp, usage product, quantity and labels (billing rules 4). Events with the same key
+/// and the same facts are the same event, in whatever form they are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FactsDigest(pub [u8; 16]);
 
 /// The idempotency record of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventKeyRecord {
     /// The caller's key.
     pub key: IdempotencyKey,
-    /// The digest of the body. It distinguishes a repeated event from a different event with the same key.
-    pub body: BodyDigest,
+    /// The facts that were last delivered under the key. They distinguish a repeated event from a corrected one.
+    pub facts: FactsDigest,
     /// The event.
     pub event_ref: EventRef,
     /// The response that repeated requests get, byte for byte.
     pub answer: String,
+    /// The fields of the response.
+    pub form: AnswerForm,
+}
+
+/// The fields of the response to a reported event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// The references of the event and its document, and the document's number.
+    Place,
+    /// All fields of the event.
+    Event,
 }
 
 /// An idempotency record to save, with the document of its event. Most responses contain nothing else.

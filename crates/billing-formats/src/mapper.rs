@@ -14,13 +14,13 @@ use billing_domain::ports::EventMapper;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, RefError, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{ReportData, ReportDataError, ReportValue, Validations};
+use billing_domain::usage::{ReportData, ReportValue, Validations};
 use rhai::{Array, Engine, Scope};
 use serde_json::Value;
 
 use crate::compiled::{Compiled, Names};
 use crate::program::{EVENT, ITEM, Program};
-use crate::values::{MAX_EVENTS_BYTES, event_value, kind, plain, read_event, shortened, submitted};
+use crate::values::{MAX_EVENTS_BYTES, event_value, kind, plain, read_event, report_value, shortened};
 use crate::{budget, engine};
 
 /// The maximum number of compiled mappings in the cache. A further one replaces an arbitrary entry.
@@ -170,7 +170,7 @@ impl Run<'_, '_> {
             report_data: match &self.mapping.report_data {
                 ReportMapping::None => None,
                 ReportMapping::Columns(_) => Some(self.columns(&compiled.columns)?),
-                ReportMapping::Rest => Some(rest(self.fields, &compiled.named)?),
+                ReportMapping::Rest => Some(rest(self.fields, &compiled.named)),
                 ReportMapping::Field(path) => entries(self.fields, path)?,
             },
             validations: self.validations()?,
@@ -216,7 +216,7 @@ impl Run<'_, '_> {
     fn quantity(&mut self, program: &Program) -> Result<Quantity, FormatError> {
         let value = program.evaluate(self.engine, self.scope)?;
         match plain(&value) {
-            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse),
+            Some(ReportValue::Number(text) | ReportValue::Text(text)) => program.read(&text, Quantity::parse_reported),
             _ if value.is_unit() => Err(program.fail("has no value: number expected")),
             _ => Err(program.fail(format!("gives {}: number expected", kind(&value)))),
         }
@@ -226,13 +226,11 @@ impl Run<'_, '_> {
         let mut entries = Vec::with_capacity(columns.len());
         for (key, program) in columns {
             let value = program.evaluate(self.engine, self.scope)?;
-            let plain = plain(&value).ok_or_else(|| program.fail(format!("gives {}: plain value expected", kind(&value))))?;
-            let entry = vec![(key.clone(), plain)];
-            // Each entry is checked separately, because an error of the whole would name the key, not the expression.
-            let entry = ReportData::new(entry).map_err(|error| program.fail(error.to_string()))?;
-            entries.extend_from_slice(entry.entries());
+            let value =
+                report_value(&value).ok_or_else(|| program.fail(format!("gives {}: plain value expected", kind(&value))))?;
+            entries.push((key.clone(), value));
         }
-        report_data(entries)
+        Ok(ReportData::new(entries))
     }
 
     fn validations(&mut self) -> Result<Option<Validations>, FormatError> {
@@ -254,9 +252,8 @@ impl Run<'_, '_> {
     }
 }
 
-fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> Result<ReportData, FormatError> {
-    let others = fields.iter().filter(|(key, _)| !named.contains(*key));
-    report_data(others.map(|(key, value)| (key.clone(), submitted(value))).collect())
+fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> ReportData {
+    of_fields(fields.iter().filter(|(key, _)| !named.contains(*key)))
 }
 
 fn entries(fields: &serde_json::Map<String, Value>, path: &FieldPath) -> Result<Option<ReportData>, FormatError> {
@@ -270,20 +267,11 @@ fn entries(fields: &serde_json::Map<String, Value>, path: &FieldPath) -> Result<
             Some(_) => return Err(fail(FormatTarget::ReportData, format!("`{}` must be an object", passed.join(".")))),
         };
     }
-    if let Some((key, _)) = found.iter().find(|(_, value)| value.is_array() || value.is_object()) {
-        return Err(fail(FormatTarget::ReportColumn(key.clone()), "must be a plain value"));
-    }
-    report_data(found.iter().map(|(key, value)| (key.clone(), submitted(value))).collect()).map(Some)
+    Ok(Some(of_fields(found)))
 }
 
-fn report_data(entries: Vec<(String, ReportValue)>) -> Result<ReportData, FormatError> {
-    ReportData::new(entries).map_err(|error| {
-        let reason = error.to_string();
-        match error {
-            ReportDataError::TooManyKeys => fail(FormatTarget::ReportData, reason),
-            ReportDataError::Key(key) | ReportDataError::Value(key) => fail(FormatTarget::ReportColumn(key), reason),
-        }
-    })
+fn of_fields<'f>(fields: impl IntoIterator<Item = (&'f String, &'f Value)>) -> ReportData {
+    ReportData::new(fields.into_iter().map(|(key, value)| (key.clone(), billing_json::report_value(value))))
 }
 
 fn fail(target: FormatTarget, reason: impl Into<String>) -> FormatError {

@@ -1,7 +1,7 @@
 //! Events as expressions see them: every JSON number is an exact decimal, and all sizes are limited.
 
 use billing_domain::decimal::Digits;
-use billing_domain::usage::ReportValue;
+use billing_domain::usage::{MAX_REPORT_VALUE_BYTES, ReportValue};
 use rhai::{Array, Dynamic, ImmutableString, Map};
 use rust_decimal::Decimal;
 use serde_json::Value;
@@ -122,15 +122,47 @@ pub(crate) fn plain(value: &Dynamic) -> Option<ReportValue> {
     }
 }
 
-/// Returns a submitted field; nested values become their JSON text.
-pub(crate) fn submitted(value: &Value) -> ReportValue {
-    match value {
-        Value::Null => ReportValue::Null,
-        Value::Bool(truth) => ReportValue::Bool(*truth),
-        Value::Number(number) => ReportValue::Number(number.to_string()),
-        Value::String(text) => ReportValue::Text(text.clone()),
-        Value::Array(_) | Value::Object(_) => ReportValue::Text(value.to_string()),
+/// Returns a value of report data. A list or an object becomes its JSON text. Returns `None` for a value without a text.
+pub(crate) fn report_value(value: &Dynamic) -> Option<ReportValue> {
+    if !value.is_array() && !value.is_map() {
+        return plain(value);
     }
+    let mut text = String::new();
+    write_json(value, 1, &mut text)?;
+    Some(ReportValue::Text(text))
+}
+
+/// Writes a value as JSON. Stops beyond the limit of a label, because an expression can repeat large parts of its event. An
+/// expression can also nest values deeper than an event.
+fn write_json(value: &Dynamic, depth: usize, out: &mut String) -> Option<()> {
+    if depth > MAX_EVENT_DEPTH + 1 {
+        return None;
+    }
+    if out.len() > MAX_REPORT_VALUE_BYTES {
+        return Some(());
+    }
+    if let Some(items) = value.read_lock::<Array>() {
+        for (index, item) in items.iter().enumerate() {
+            out.push(if index == 0 { '[' } else { ',' });
+            write_json(item, depth + 1, out)?;
+        }
+        out.push_str(if items.is_empty() { "[]" } else { "]" });
+    } else if let Some(fields) = value.read_lock::<Map>() {
+        for (index, (key, value)) in fields.iter().enumerate() {
+            out.push(if index == 0 { '{' } else { ',' });
+            out.extend([Value::from(key.as_str()).to_string().as_str(), ":"]);
+            write_json(value, depth + 1, out)?;
+        }
+        out.push_str(if fields.is_empty() { "{}" } else { "}" });
+    } else {
+        match plain(value)? {
+            ReportValue::Null => out.push_str("null"),
+            ReportValue::Bool(truth) => out.push_str(if truth { "true" } else { "false" }),
+            ReportValue::Number(text) => out.push_str(&text),
+            ReportValue::Text(text) => out.push_str(&Value::from(text).to_string()),
+        }
+    }
+    Some(())
 }
 
 /// Shortens a text so that it stays recognizable.
@@ -163,6 +195,25 @@ mod tests {
             assert_eq!(plain(&parse_number(text)), Some(ReportValue::Number(text.to_owned())));
             assert_eq!(number(&parse_number(text)), None);
         }
+    }
+
+    #[test]
+    fn a_list_or_an_object_is_a_label_with_its_json_text() {
+        let label = |text: &str| {
+            let fields = read_event(&format!("{{\"v\":{text}}}")).expect("an object");
+            let event = event_value(&fields).expect("small enough").0.cast::<Map>();
+            match report_value(&event["v"]) {
+                Some(ReportValue::Text(text)) => text,
+                other => panic!("{text}: {other:?}"),
+            }
+        };
+        for text in ["[]", "{}", r#"["x",1.50,null,true,[{}]]"#, r#"{"a\"b":"\n","c":{"n":1e+400}}"#] {
+            assert_eq!(label(text), text);
+        }
+        let long = label(&format!("[{}1]", "[\"0123456789\"],".repeat(600)));
+        assert!((MAX_REPORT_VALUE_BYTES..MAX_REPORT_VALUE_BYTES * 2).contains(&long.len()), "{}", long.len());
+        let deep = (0..40).fold(Dynamic::UNIT, |inner, _| Dynamic::from_array(vec![inner]));
+        assert_eq!(report_value(&deep), None);
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub(crate) fn decimal(bytes: &[u8]) {
         let taken: BigDecimal = value.to_string().parse().expect("the digits of a decimal");
         assert_eq!(taken, written, "{text} was read as {value}");
     }
+    if let Ok(rounded) = Quantity::parse_reported(text) {
+        let strict = Quantity::parse(&rounded.as_decimal().to_string());
+        assert_eq!(strict, Ok(rounded), "{text} was rounded to {rounded:?}");
+    }
 }
 
 /// Checks that an accepted instant or date is read back unchanged after it is written.
@@ -113,7 +117,7 @@ pub(crate) fn file(bytes: &[u8]) {
         1 => FileKind::Ndjson,
         _ => FileKind::Json,
     };
-    let Ok(mut file) = UsageFile::open(content, kind, ReadOptions::default()) else { return };
+    let Ok(mut file) = UsageFile::open_columns(content, kind, ReadOptions::default()) else { return };
     let mut last = 0;
     while let Ok(Some(line)) = file.next_line() {
         assert!(line.number > last, "line {} after line {last}", line.number);

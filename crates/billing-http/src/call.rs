@@ -9,6 +9,7 @@ use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, web};
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
+use billing_application::usage::NewUsageEvent;
 use billing_application::webhooks;
 use billing_application::{Cx, Request, Services, UseCase, carry_out, read, run};
 use billing_domain::access::{Actor, Principal};
@@ -31,7 +32,7 @@ use crate::writer_turn::{TransactionSize, run_in_turn};
 use billing_api::console::WARNINGS_NOT_ACCEPTED;
 use billing_api::dto::declare::{self, Fieldset};
 use billing_api::dto::effects::EffectsJson;
-use billing_api::dto::event_reader::{self, DirectEvent};
+use billing_api::dto::event_reader;
 use billing_api::dto::wire::written;
 use billing_api::job::{AnyView, Job, JobRender, JobWork, Received, ServicesWork, TransactionWork};
 use billing_api::operation::{Flag, OperationSpec};
@@ -69,7 +70,7 @@ pub(crate) struct Call {
     reference: String,
     body: Option<ParsedBody>,
     /// The event in the body, if it was read directly from the text.
-    event: Option<Box<DirectEvent>>,
+    event: Option<Box<NewUsageEvent>>,
     sealed_for: Option<String>,
 }
 
@@ -133,7 +134,7 @@ impl Call {
     }
 
     /// Takes the event that was read directly from the text of the body.
-    pub(crate) fn take_event(&mut self) -> Option<DirectEvent> {
+    pub(crate) fn take_event(&mut self) -> Option<NewUsageEvent> {
         self.event.take().map(|event| *event)
     }
 
@@ -467,7 +468,7 @@ impl Call {
         let OptionalBody(sent) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
         let text = sent.ok_or_else(body::empty)?;
         let is_small = !body::is_large(text.len());
-        match is_small.then(|| event_reader::read(&text, self.key.is_some())).flatten() {
+        match is_small.then(|| event_reader::read(&text)).flatten() {
             Some(event) => Ok(Self { body: Some(ParsedBody::of_valid(text)), event: Some(Box::new(event)), ..self }),
             None => Ok(Self { body: Some(self.parse_body(text).await?), ..self }),
         }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::usage::{
-    BatchOutcome, ChangeOutcome, EventChange, EventView, Execution, IdempotentWork, IngestOutcome, NewUsageEvent, QueuedBatch,
-    QueuedChange, QueuedEvent, ReplyCallback, Requester, Work,
+    self, BatchOutcome, ChangeOutcome, EventAnswer, EventChange, Execution, IdempotentWork, IngestOutcome, NewUsageEvent,
+    QueuedBatch, QueuedChange, QueuedEvent, ReplyCallback, Requester, Work,
 };
 use billing_application::{Request, Services};
+use billing_domain::access::Principal;
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
 use billing_domain::refs::{EventRef, OrganizationId};
 use serde_json::Value;
@@ -25,15 +27,12 @@ use crate::refused::is_refusal;
 use crate::respond::respond_stored;
 use crate::state::HttpState;
 use crate::writer_turn::{TransactionSize, run_in_turn, submit};
-use billing_api::dto::events::event_answer;
+use billing_api::dto::events::EVENT_ANSWER;
 use billing_api::problem::Problem;
 use billing_api::stored_response::Success;
 
 /// Time between two checks whether a duplicate on another server is done.
 const TWIN_PAUSE: Duration = Duration::from_millis(50);
-
-/// Two renderers: the stored response of an event with a key, and the response to its request.
-type Answers = (fn(&EventView) -> String, fn(&IngestOutcome) -> StoredResponse);
 
 /// The result of a request, for the waiting handler.
 type IngestResult<T> = UseCaseResult<Execution<T>>;
@@ -46,25 +45,55 @@ impl Call {
     pub(crate) async fn submit_event(
         &self,
         event: NewUsageEvent,
-        answer: fn(&EventView) -> String,
+        answer: EventAnswer,
         reported: fn(UseCaseError) -> UseCaseError,
-    ) -> Result<IngestOutcome, Problem> {
+    ) -> Reply {
+        let updated = (event.on_conflict == OnConflict::Update).then(|| event.clone());
         let work = |reply| Work::Event(Box::new(QueuedEvent { event, answer, keyed: None, reply }));
-        match self.hand_over(work, None).await?.map_err(reported)? {
-            Execution::Executed(taken) => Ok(taken),
+        let (principal, outcome) = self.hand_over(work, None).await?;
+        let outcome = match (outcome, updated) {
+            (Err(UseCaseError::UnsettledConflict(_)), Some(event)) => {
+                let principal = principal.map_or_else(|| self.principal().cloned(), Ok)?;
+                let delivered = self.deliver(principal, vec![event], answer).await?.map_err(reported)?.pop();
+                delivered.ok_or_else(Problem::internal)?.map(Execution::Executed)
+            }
+            (outcome, _) => outcome,
+        };
+        match outcome.map_err(reported)? {
+            Execution::Executed(taken) => respond_stored(answer_of(&taken, answer), None),
             Execution::Replayed(_) => Err(Problem::internal()),
         }
     }
 
-    /// Submits an event like [`submit_event`](Self::submit_event), with the request's idempotency key.
+    /// Submits an event like [`submit_event`](Self::submit_event), with the request's idempotency key: an exact repeat gets the
+    /// stored response. If another body was sent under the key, or if the event may be updated, the key of the event decides.
     pub(crate) async fn submit_event_once(
         &self,
         event: NewUsageEvent,
-        (answer, render): Answers,
+        (answer, render): (EventAnswer, fn(&IngestOutcome) -> StoredResponse),
         reported: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
         let work = |keyed, reply| Work::Event(Box::new(QueuedEvent { event: event.clone(), answer, keyed, reply }));
-        self.written(render, &work, reported).await
+        if event.on_conflict == OnConflict::Reject {
+            match self.carried(render, &work).await? {
+                Err(UseCaseError::IdempotencyKeyReuse) => {}
+                carried => return self.answered(render, carried.map_err(reported)?),
+            }
+        }
+        self.submit_event(event, answer, reported).await
+    }
+
+    /// Gives recorded events the values of these events, in a transaction that waits for its turn.
+    async fn deliver(
+        &self,
+        principal: Principal,
+        events: Vec<NewUsageEvent>,
+        answer: EventAnswer,
+    ) -> Result<UseCaseResult<Vec<UseCaseResult<IngestOutcome>>>, Problem> {
+        let size = (events.len(), events.iter().map(NewUsageEvent::bytes).sum());
+        let by = principal.clone();
+        let work = Box::new(move |services: &Services| usage::deliver(services, &by, &events, answer));
+        run_in_turn(&self.state, &self.context, &principal, size, work).await
     }
 
     /// Submits a change of an event to the writer and waits until it is durable. The change runs once if the request has
@@ -103,33 +132,45 @@ impl Call {
         work: &dyn Fn(Option<IdempotentWork<T>>, ReplyCallback<Execution<T>>) -> Work,
         reported: fn(UseCaseError) -> UseCaseError,
     ) -> Reply {
+        let carried = self.carried(render, work).await?;
+        self.answered(render, carried.map_err(reported)?)
+    }
+
+    /// Submits work with the request's idempotency key, and waits for the outcome.
+    async fn carried<T: Send + 'static>(
+        &self,
+        render: fn(&T) -> StoredResponse,
+        work: &dyn Fn(Option<IdempotentWork<T>>, ReplyCallback<Execution<T>>) -> Work,
+    ) -> Result<IngestResult<T>, Problem> {
         // Waiting for duplicates happens in this module, because the writer must not block.
-        let keyed = self.keyed_by_body().map(|request| IdempotentRequest { wait: Duration::ZERO, ..request });
-        let carried = match keyed {
-            None => self.hand_over(|reply| work(None, reply), None).await?,
-            Some(request) => {
-                let twins = DuplicateWait::wait(&self.state, self.organization(), &request.key).await?;
-                loop {
-                    let keyed = Some(IdempotentWork { request: request.clone(), render });
-                    let reported = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
-                    if !twins.is_to_wait(&reported).await {
-                        break reported;
-                    }
-                }
-            }
+        let Some(request) = self.keyed_by_body() else {
+            return Ok(self.hand_over(|reply| work(None, reply), None).await?.1);
         };
-        match carried.map_err(reported)? {
+        let request = IdempotentRequest { wait: Duration::ZERO, ..request };
+        let twins = DuplicateWait::wait(&self.state, self.organization(), &request.key).await?;
+        loop {
+            let keyed = Some(IdempotentWork { request: request.clone(), render });
+            let (_, outcome) = self.hand_over(|reply| work(keyed, reply), Some(twins.turn())).await?;
+            if !twins.is_to_wait(&outcome).await {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    fn answered<T>(&self, render: fn(&T) -> StoredResponse, executed: Execution<T>) -> Reply {
+        match executed {
             Execution::Executed(done) => respond_stored(render(&done), None),
             Execution::Replayed(answer) => respond_stored(answer, Some(REPLAYED)),
         }
     }
 
-    /// Submits work to the writer and waits for the outcome. The writer holds the in-flight guard until then.
+    /// Submits work to the writer and waits for the outcome, and the principal if the writer looked it up. The writer holds the
+    /// in-flight guard until then.
     async fn hand_over<T: Send + 'static>(
         &self,
         work: impl FnOnce(ReplyCallback<Execution<T>>) -> Work,
         turn: Option<Arc<InFlightGuard>>,
-    ) -> Result<IngestResult<T>, Problem> {
+    ) -> Result<(Option<Principal>, IngestResult<T>), Problem> {
         let Self { state, identity, context, .. } = self;
         let requester = match identity {
             Identity::Known(principal) => Requester::Known(principal.clone()),
@@ -145,10 +186,10 @@ impl Call {
         if let Identity::Unchecked(unchecked) = identity {
             unchecked.seen.is_checked.store(true, Ordering::Relaxed);
         }
-        if let Some(principal) = principal {
-            context.is_by(&principal);
+        if let Some(principal) = &principal {
+            context.is_by(principal);
         }
-        Ok(outcome)
+        Ok((principal, outcome))
     }
 }
 
@@ -220,20 +261,31 @@ impl Call {
         if events.is_empty() {
             return Ok(BatchOutcome::default());
         }
+        let updates = events.iter().any(|event| event.on_conflict == OnConflict::Update);
+        let sent = if updates { events.clone() } else { Vec::new() };
         let (reply, replied) = oneshot::channel();
         // The receiver is dropped when the request was abandoned.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
-        let work = Work::Batch(QueuedBatch { events, answer: event_answer, goes_on, reply });
-        let requester = Requester::Known(self.principal()?.clone());
-        Ok(submit(&self.state, &self.context, requester, work, replied).await??)
+        let work = Work::Batch(QueuedBatch { events, answer: EVENT_ANSWER, goes_on, reply });
+        let principal = self.principal()?.clone();
+        let requester = Requester::Known(principal.clone());
+        let mut outcome: BatchOutcome = submit(&self.state, &self.context, requester, work, replied).await??;
+        for conflicts in outcome.conflicts() {
+            let events = conflicts.iter().filter_map(|index| sent.get(*index).cloned()).collect();
+            outcome.settle(&conflicts, self.deliver(principal.clone(), events, EVENT_ANSWER).await?);
+            if outcome.stopped_by.is_some() {
+                break;
+            }
+        }
+        Ok(outcome)
     }
 }
 
-/// Returns the response to a recorded event, whether it is new or a duplicate.
-pub(crate) fn answer_of(taken: &IngestOutcome, answer: fn(&EventView) -> String) -> StoredResponse {
+/// Returns the response to a recorded event, whether it is new, a duplicate or updated.
+pub(crate) fn answer_of(taken: &IngestOutcome, EventAnswer { render, .. }: EventAnswer) -> StoredResponse {
     let (replayed, is_true) = REPLAYED;
     match taken {
-        IngestOutcome::Recorded(view) => Success::json(answer(view)).kept(),
+        IngestOutcome::Recorded(view) | IngestOutcome::Updated(view) => Success::json(render(view)).kept(),
         IngestOutcome::Replayed(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
     }
 }

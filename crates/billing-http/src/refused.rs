@@ -97,7 +97,7 @@ pub(crate) struct SentEvents {
 /// The raw bytes of a batch. Parsed values take many times more memory.
 #[derive(Clone)]
 pub(crate) enum SentPayload {
-    /// One object with `events`.
+    /// One object with `events`, or the array of events.
     Whole(Bytes),
     /// One event per line.
     Lines(Arc<[Bytes]>),
@@ -121,7 +121,8 @@ impl SentEvents {
         match &self.sent {
             SentPayload::Whole(bytes) => {
                 let whole = billing_json::read(bytes).unwrap_or_default();
-                rejected.iter().for_each(|event| self.count_event(event, &whole["events"][event.index]));
+                let events = if whole.is_array() { &whole } else { &whole["events"] };
+                rejected.iter().for_each(|event| self.count_event(event, &events[event.index]));
             }
             SentPayload::Lines(lines) => {
                 let sent = |index: usize| lines.get(index).map_or(Value::Null, |line| read(line));

@@ -44,9 +44,11 @@ impl ColumnMap {
     pub fn parse(text: &str) -> Result<Self, ColumnMapError> {
         let Ok(Value::Object(members)) = read(text.as_bytes()) else { return Err(ColumnMapError::NoObject) };
         let called = |(name, called): (String, Value)| match called {
-            Value::Null => Ok((name, None)),
-            Value::String(called) if called.is_empty() || called.chars().any(char::is_control) => Err(ColumnMapError::Name(name)),
-            Value::String(called) => Ok((name, Some(called))),
+            Value::Null => Ok((name.trim().to_owned(), None)),
+            Value::String(called) if called.trim().is_empty() || called.chars().any(char::is_control) => {
+                Err(ColumnMapError::Name(name))
+            }
+            Value::String(called) => Ok((name.trim().to_owned(), Some(called.trim().to_owned()))),
             _ => Err(ColumnMapError::NoObject),
         };
         members.into_iter().map(called).collect::<Result<_, _>>().map(Self)
@@ -72,7 +74,8 @@ impl ColumnMap {
         }
         let called: Vec<Option<String>> =
             names.iter().map(|name| self.0.get(name).cloned().unwrap_or_else(|| Some(name.clone()))).collect();
-        for (index, name) in called.iter().enumerate().filter_map(|(index, name)| Some((index, name.as_ref()?))) {
+        let named = called.iter().enumerate().filter_map(|(index, name)| Some((index, name.as_ref()?)));
+        for (index, name) in named.filter(|(_, name)| !name.is_empty()) {
             if let Some(first) = called[..index].iter().position(|other| other.as_ref() == Some(name)) {
                 let (first, second) = (&names[first], &names[index]);
                 return Err(format!(

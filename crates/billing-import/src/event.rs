@@ -1,18 +1,14 @@
-//! The content of a line: an event for a usage format, the recorded event that it copies, and the identity for
-//! detecting repeats.
+//! The content of a line: an event for a usage format, the recorded event that it copies, and the key for detecting repeats.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use billing_domain::event_input::{FileEvent, FileEventKey};
-use billing_domain::format::DEFAULT_FORMAT_NAME;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
-use billing_domain::refs::CustomerRef;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::report::key_of;
-use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::{KEY_MEMBER, hash, hash_of_event};
-use serde_json::{Map, Number, Value, json};
-use sha2::{Digest as _, Sha256};
+use billing_json::{KEY_MEMBER, nearest};
+use serde_json::{Map, Number, Value};
 
 use crate::ReadOptions;
 
@@ -21,9 +17,24 @@ const EVENT_REF: &str = "event_ref";
 const CUSTOMER_REF: &str = "customer_ref";
 const QUANTITY: &str = "quantity";
 const REPORT_DATA: &str = "additional_report_data";
-/// The fields of the default shape. The last two cannot be texts, so the default format rejects them in CSV.
-const FIELDS: [&str; 8] =
-    ["timestamp", CUSTOMER_REF, "customer_name", "usage_product_ref", "usage_product_name", QUANTITY, REPORT_DATA, "validations"];
+/// The fields of the default shape.
+const FIELDS: [&str; 10] = [
+    KEY_MEMBER,
+    EVENT_REF,
+    "timestamp",
+    CUSTOMER_REF,
+    "customer_name",
+    "usage_product_ref",
+    "usage_product_name",
+    QUANTITY,
+    REPORT_DATA,
+    "validations",
+];
+/// The fields of which a file in the default shape must have a column: one of each group.
+const REQUIRED: [&[&str]; 4] =
+    [&["timestamp"], &[CUSTOMER_REF, "customer_name"], &["usage_product_ref", "usage_product_name"], &[QUANTITY]];
+/// The maximum number of columns that an error lists.
+const MAX_LISTED_COLUMNS: usize = 50;
 
 /// Returns an error that concerns the whole line.
 pub(crate) fn refused(code: &'static str, detail: impl Into<String>) -> Violations {
@@ -37,47 +48,91 @@ pub(crate) struct Columns(Vec<(String, Target)>);
 /// The target of a cell in the default shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Target {
-    Key,
-    EventRef,
     Field,
     ReportData(String),
     LeftOut,
+    /// A column without a name, which must be empty.
+    Unnamed,
 }
 
 impl Columns {
-    /// Creates the columns from their distinct new names; columns without a name are left out.
+    /// Creates the columns from their new names, which are distinct. `None` is a column to leave out, and the empty text one
+    /// without a name. In the default shape, a name that equals a field but for case, spaces and hyphens is that field, unless
+    /// another column has the exact name.
     ///
     /// # Errors
-    /// Returns an error if two columns have the same report data key in the default shape.
+    /// Returns an error if two columns have the same field or the same report data key in the default shape.
     pub(crate) fn new(names: Vec<Option<String>>, is_default_shape: bool) -> Result<Self, String> {
-        let mut keys: BTreeMap<String, usize> = BTreeMap::new();
+        let has_exact = FIELDS.map(|field| names.iter().flatten().any(|name| name == field));
+        let mut taken: BTreeMap<String, usize> = BTreeMap::new();
         let mut columns = Vec::with_capacity(names.len());
         for (index, name) in names.into_iter().enumerate() {
-            let Some(name) = name else {
-                columns.push((String::new(), Target::LeftOut));
-                continue;
+            let (name, target) = match name {
+                None => (String::new(), Target::LeftOut),
+                Some(name) if name.is_empty() => (name, Target::Unnamed),
+                Some(name) => {
+                    let usual = name.to_lowercase().replace([' ', '-'], "_");
+                    let is_meant = |(field, has_exact): &(&str, bool)| *field == name || !has_exact && *field == usual;
+                    match FIELDS.into_iter().zip(has_exact).find(is_meant) {
+                        Some((field, _)) if is_default_shape => (field.to_owned(), Target::Field),
+                        Some(_) => (name, Target::Field),
+                        None => {
+                            let key = key_of(&name).to_owned();
+                            (name, Target::ReportData(key))
+                        }
+                    }
+                }
             };
-            let target = match name.as_str() {
-                KEY_MEMBER => Target::Key,
-                EVENT_REF => Target::EventRef,
-                field if FIELDS.contains(&field) => Target::Field,
-                other => Target::ReportData(key_of(other).to_owned()),
+            let meaning = match &target {
+                Target::Field => Some(name.clone()),
+                Target::ReportData(key) => Some(format!("{REPORT_DATA}.{key}")),
+                Target::LeftOut | Target::Unnamed => None,
             };
-            if let Target::ReportData(key) = &target
-                && let Some(first) = keys.insert(key.clone(), index + 1)
+            if let Some(meaning) = meaning
+                && let Some(first) = taken.insert(meaning.clone(), index + 1)
                 && is_default_shape
             {
-                return Err(format!("columns {first} and {} both name the report data {key:?}", index + 1));
+                return Err(format!("columns {first} and {} are both {meaning}: rename one of them", index + 1));
             }
             columns.push((name, target));
         }
         Ok(Self(columns))
     }
 
+    /// Requires a column for each fact of an event in the default shape.
+    ///
+    /// # Errors
+    /// Returns an error with the missing fields, the columns of the file, and the nearest of them.
+    pub(crate) fn require_facts(&self, names: &[String]) -> Result<(), String> {
+        let has = |field: &&str| self.0.iter().any(|(name, target)| *target == Target::Field && name == field);
+        let free: Vec<&str> = names
+            .iter()
+            .zip(&self.0)
+            .filter(|(_, (_, target))| *target != Target::Field)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let missing = |fields: &&[&str]| {
+            let near = fields.iter().find_map(|field| nearest(field, &free));
+            let near = near.map_or_else(String::new, |near| format!(" (the nearest is {near:?})"));
+            format!("{}{near}", fields.join(" or "))
+        };
+        let missing: Vec<String> = REQUIRED.iter().filter(|fields| !fields.iter().any(has)).map(missing).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let listed = names.iter().filter(|name| !name.is_empty()).take(MAX_LISTED_COLUMNS);
+        let listed = listed.map(String::as_str).collect::<Vec<_>>().join(", ");
+        Err(format!(
+            "the file has no column {}: its columns are {listed}. Rename columns, or name a usage format",
+            missing.join(", and no column ")
+        ))
+    }
+
     /// Returns each column's new name, unless it is left out, and whether it is report data in the default shape.
     pub(crate) fn called(&self) -> impl Iterator<Item = (Option<&str>, bool)> {
         self.0.iter().map(|(name, target)| {
-            ((*target != Target::LeftOut).then_some(name.as_str()), matches!(target, Target::ReportData(_)))
+            let is_read = !matches!(target, Target::LeftOut | Target::Unnamed);
+            (is_read.then_some(name.as_str()), matches!(target, Target::ReportData(_)))
         })
     }
 }
@@ -91,40 +146,56 @@ pub(crate) fn of_record<'c>(
     reading: &ReadOptions,
 ) -> Result<FileEvent, Violations> {
     let (mut flat, mut fields, mut data) = (Map::new(), Map::new(), Map::new());
-    for ((column, target), cell) in columns.0.iter().zip(cells).filter(|((_, target), _)| *target != Target::LeftOut) {
+    for (index, ((column, target), cell)) in columns.0.iter().zip(cells).enumerate() {
+        match target {
+            Target::LeftOut => continue,
+            Target::Unnamed if cell.is_empty() => continue,
+            Target::Unnamed => {
+                let detail = format!("column {} has no name in the line of column names, and a cell on this line", index + 1);
+                return Err(refused("unnamed_column", detail));
+            }
+            Target::Field | Target::ReportData(_) => {}
+        }
         let text = std::str::from_utf8(cell)
             .map_err(|error| refused("invalid_format", format!("the cell of column {column:?} is not UTF-8: {error}")))?;
         if text.is_empty() {
             flat.insert(column.clone(), Value::Null);
             continue;
         }
-        flat.insert(column.clone(), text.into());
+        let text = if column == QUANTITY { reading.decimal.pointed(text)? } else { Cow::Borrowed(text) };
+        flat.insert(column.clone(), text.as_ref().into());
         match target {
-            Target::Field if column == QUANTITY => fields.insert(column.clone(), number_or_text(text)),
-            Target::Key | Target::EventRef | Target::Field => fields.insert(column.clone(), text.into()),
-            Target::ReportData(key) => data.insert(key.clone(), text.into()),
-            Target::LeftOut => None,
-        };
+            Target::Field if column == QUANTITY => {
+                fields.insert(column.clone(), number_or_text(&text));
+            }
+            Target::Field
+                if column == REPORT_DATA
+                    && let Ok(Value::Object(members)) = billing_json::read(text.as_bytes()) =>
+            {
+                data.extend(members);
+            }
+            Target::Field => {
+                fields.insert(column.clone(), text.as_ref().into());
+            }
+            Target::ReportData(key) => {
+                data.insert(key.clone(), text.as_ref().into());
+            }
+            Target::LeftOut | Target::Unnamed => {}
+        }
     }
-    let flat = Value::Object(flat);
-    let stated = flat.to_string();
     if reading.format_name.is_some() {
-        return of_parts(&flat, stated.clone(), &stated, line, reading);
+        let flat = Value::Object(flat);
+        return of_value(&flat, flat.to_string(), line, reading);
     }
-    if !data.is_empty() {
+    if !data.is_empty() && !fields.contains_key(REPORT_DATA) {
         fields.insert(REPORT_DATA.to_owned(), data.into());
     }
     let shaped = Value::Object(fields);
-    of_parts(&shaped, shaped.to_string(), &stated, line, reading)
+    of_value(&shaped, shaped.to_string(), line, reading)
 }
 
 /// Returns the event in a JSON value; `text` is its source.
-pub(crate) fn of_value(value: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
-    let stated = text.clone();
-    of_parts(value, text, &stated, line, reading)
-}
-
-fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
+pub(crate) fn of_value(event: &Value, text: String, line: u64, reading: &ReadOptions) -> Result<FileEvent, Violations> {
     let Value::Object(members) = event else { return Err(refused("wrong_type", "the line must be a JSON object")) };
     let member = |name: &'static str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
@@ -137,38 +208,21 @@ fn of_parts(event: &Value, text: String, stated: &str, line: u64, reading: &Read
         (Err(_), Some(_)) => None,
         (Err(name), None) => return Err(Violations::one(&[name], "wrong_type", "must be a string")),
     };
-    let customer_ref = match (members.get(CUSTOMER_REF), &reading.format_name) {
-        (Some(Value::String(text)), None) => CustomerRef::parse(text).ok(),
-        _ => None,
-    };
     let key = member(KEY_MEMBER).map_err(|name| Violations::one(&[name], "wrong_type", "must be a string"))?;
     let known_by = match (key, &reading.name) {
         (Some(key), _) => {
             let key = IdempotencyKey::parse(key);
             let key = key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?;
-            Some(FileEventKey::Own(EventKey { key, body: body_of(event, reading) }))
+            Some(FileEventKey::Own(key))
         }
         (None, Some(name)) => {
             // The name was validated with the largest line number, so a failure is unexpected.
             let key = name.key(line).map_err(|reason| refused("invalid_format", format!("the file's name {reason}")))?;
-            // The format determines the meaning of the line, so another format creates another event.
-            let stated = format!("{}\n{stated}", reading.format_name.as_deref().unwrap_or(DEFAULT_FORMAT_NAME));
-            Some(FileEventKey::Line(EventKey { key, body: BodyHash(Sha256::digest(stated).into()) }))
+            Some(FileEventKey::Line(key))
         }
         (None, None) => None,
     };
-    // The default shape gives no keys.
-    let body = reading.format_name.as_ref().map_or(BodyHash([0; 32]), |_| hash(Some(event)));
-    Ok(FileEvent { line, event: text, event_ref, customer_ref, known_by, body })
-}
-
-/// Returns the hash of an event with a key. It equals the hash of the event in a batch or, with a format, of the body
-/// of a formatted event.
-fn body_of(event: &Value, reading: &ReadOptions) -> BodyHash {
-    match &reading.format_name {
-        None => hash_of_event(event),
-        Some(format_name) => hash(Some(&json!({"format_name": format_name, "event": event}))),
-    }
+    Ok(FileEvent { line, event: text, shaped: None, event_ref, known_by })
 }
 
 fn number_or_text(text: &str) -> Value {

@@ -32,15 +32,25 @@ pub(crate) fn begin(input: &mut impl BufRead) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Returns the bytes of CSV up to the end of the first record.
+/// Returns the bytes of CSV up to the end of the first record, and the delimiter that a line before it states. That line, such as
+/// `sep=;`, is blank in the returned bytes, so that later lines keep their numbers.
 ///
 /// # Errors
 /// Returns an error if the record exceeds the limit.
-pub(crate) fn first_record(input: &mut impl BufRead) -> Result<Vec<u8>, FileError> {
-    let (mut record, mut is_within_quotes) = (Vec::new(), false);
+pub(crate) fn first_record(input: &mut impl BufRead) -> Result<(Vec<u8>, Option<Delimiter>), FileError> {
+    let (mut record, mut is_within_quotes, mut stated) = (Vec::new(), false, None);
     loop {
         let before = record.len();
         let read = input.by_ref().take(MAX_NAMES_BYTES.saturating_sub(before as u64)).read_until(b'\n', &mut record)?;
+        if record.len() > before
+            && record[..before].trim_ascii().is_empty()
+            && let Some(delimiter) = stated_delimiter(&record[before..])
+        {
+            stated = Some(delimiter);
+            record.truncate(before);
+            record.push(b'\n');
+            continue;
+        }
         is_within_quotes ^= record[before..].iter().filter(|byte| **byte == b'"').count() % 2 == 1;
         if read == 0 || record.ends_with(b"\n") && !record.trim_ascii().is_empty() && !is_within_quotes {
             break;
@@ -50,7 +60,14 @@ pub(crate) fn first_record(input: &mut impl BufRead) -> Result<Vec<u8>, FileErro
         let detail = format!("the column names have more than {MAX_NAMES_BYTES} bytes: is a quote left open on the first line?");
         return Err(FileError::Malformed(detail));
     }
-    Ok(record)
+    Ok((record, stated))
+}
+
+/// Returns the delimiter of a line such as `sep=;`, which spreadsheet programs write and read before the column names.
+fn stated_delimiter(line: &[u8]) -> Option<Delimiter> {
+    let line = std::str::from_utf8(line).ok()?.trim_end_matches(['\r', '\n']).trim_matches('"');
+    let (name, delimiter) = line.split_at_checked(4)?;
+    if name.eq_ignore_ascii_case("sep=") { Delimiter::parse(delimiter).ok() } else { None }
 }
 
 /// Returns the known delimiter that splits the line of names into the most columns.

@@ -21,10 +21,12 @@ mod head;
 mod lines;
 mod records;
 
+use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
 
 use billing_domain::event_input::FileLine;
 use billing_domain::idempotency::{IdempotencyKey, IdempotencyKeyError};
+use billing_domain::violation::Violations;
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
@@ -123,8 +125,10 @@ impl Delimiter {
         self.0 as char
     }
 
+    /// The delimiter of tab-separated values.
+    pub const TAB: Self = Self(b'\t');
     /// The delimiters that are detected. The first one is the default.
-    pub const RECOGNISED: [Self; 3] = [Self(b','), Self(b';'), Self(b'\t')];
+    pub const RECOGNISED: [Self; 3] = [Self(b','), Self(b';'), Self::TAB];
 
     /// Parses a delimiter.
     ///
@@ -140,6 +144,55 @@ impl Delimiter {
     }
 }
 
+/// The decimal separator in `quantity` cells of CSV. It is never guessed, because `1,234` has two meanings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DecimalSeparator {
+    /// `12.5`.
+    #[default]
+    Point,
+    /// `12,5`.
+    Comma,
+}
+
+/// The error for a text that is not a [`DecimalSeparator`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("must be . or ,")]
+pub struct DecimalSeparatorError;
+
+impl DecimalSeparator {
+    /// Parses a separator.
+    ///
+    /// # Errors
+    /// Returns [`DecimalSeparatorError`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, DecimalSeparatorError> {
+        match text {
+            "." => Ok(Self::Point),
+            "," => Ok(Self::Comma),
+            _ => Err(DecimalSeparatorError),
+        }
+    }
+
+    /// Returns the character.
+    pub const fn as_char(self) -> char {
+        match self {
+            Self::Point => '.',
+            Self::Comma => ',',
+        }
+    }
+
+    /// Returns a number with a decimal point. A point in a number with a decimal comma would separate thousands.
+    fn pointed(self, number: &str) -> Result<Cow<'_, str>, Violations> {
+        match self {
+            Self::Point => Ok(Cow::Borrowed(number)),
+            Self::Comma if number.contains('.') => {
+                let detail = "must be a decimal number such as 12,5, because the file is read with a decimal comma";
+                Err(Violations::one(&["quantity"], "invalid_format", detail))
+            }
+            Self::Comma => Ok(Cow::Owned(number.replace(',', "."))),
+        }
+    }
+}
+
 /// The options for reading a file.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -151,6 +204,8 @@ pub struct ReadOptions {
     pub delimiter: Option<Delimiter>,
     /// The new names of CSV columns.
     pub columns: ColumnMap,
+    /// The decimal separator in `quantity` cells of CSV.
+    pub decimal: DecimalSeparator,
 }
 
 /// The reason why reading a file fails or stops.
@@ -191,8 +246,23 @@ impl<R: Read> UsageFile<R> {
     /// Opens a file.
     ///
     /// # Errors
-    /// Returns [`FileError`] if the file has another format or invalid column names.
+    /// Returns [`FileError`] if the file has another format, invalid column names, or no column for a fact of the default shape.
     pub fn open(input: R, kind: FileKind, reading: ReadOptions) -> Result<Self, FileError> {
+        let file = Self::open_columns(input, kind, reading)?;
+        if let Kind::Csv(records) = &file.lines {
+            records.require_facts(&file.reading)?;
+        }
+        Ok(file)
+    }
+
+    /// Opens a file whose columns are not known yet, to show them.
+    ///
+    /// # Errors
+    /// Returns [`FileError`] if the file has another format or invalid column names.
+    pub fn open_columns(input: R, kind: FileKind, reading: ReadOptions) -> Result<Self, FileError> {
+        if kind != FileKind::Csv && reading.decimal != DecimalSeparator::Point {
+            return Err(FileError::Malformed("only quantities of CSV can have a decimal comma".to_owned()));
+        }
         if kind != FileKind::Csv && !reading.columns.is_empty() {
             return Err(FileError::Malformed(
                 "columns can be called otherwise in CSV alone; a usage format reads other events".to_owned(),

@@ -51,8 +51,8 @@ impl<R: Read> Records<R> {
     /// # Errors
     /// Returns an error for invalid column names.
     pub(crate) fn open(mut input: BufReader<R>, reading: &ReadOptions) -> Result<Self, FileError> {
-        let names = head::first_record(&mut input)?;
-        let delimiter = reading.delimiter.unwrap_or_else(|| head::recognised(&names));
+        let (names, stated) = head::first_record(&mut input)?;
+        let delimiter = reading.delimiter.or(stated).unwrap_or_else(|| head::recognised(&names));
         let input = BoundedReader { input: Cursor::new(names).chain(input), left: MAX_LINE_BYTES };
         // With CR LF as the terminator, the csv crate reports the next record one line too early.
         let ends = Terminator::Any(b'\n');
@@ -61,6 +61,17 @@ impl<R: Read> Records<R> {
         let called = reading.columns.called(&names).map_err(FileError::Malformed)?;
         let columns = Columns::new(called, reading.format_name.is_none()).map_err(FileError::Malformed)?;
         Ok(Self { reader, columns, names, samples: Vec::new() })
+    }
+
+    /// Requires the columns of the default shape, unless a usage format reads the file.
+    ///
+    /// # Errors
+    /// Returns an error that names the missing columns.
+    pub(crate) fn require_facts(&self, reading: &ReadOptions) -> Result<(), FileError> {
+        if reading.format_name.is_some() {
+            return Ok(());
+        }
+        self.columns.require_facts(&self.names).map_err(FileError::Malformed)
     }
 
     /// Returns the columns, with samples from the lines read so far.
@@ -88,7 +99,11 @@ impl<R: Read> Records<R> {
             let begins_at = self.reader.position().line();
             let mut record = ByteRecord::new();
             let read = self.reader.read_byte_record(&mut record);
-            if record.len() == 1 && cells(&record).all(<[u8]>::is_empty) {
+            let is_row = match &read {
+                Ok(is_row) => *is_row,
+                Err(error) => matches!(error.kind(), csv::ErrorKind::UnequalLengths { .. }),
+            };
+            if is_row && cells(&record).all(<[u8]>::is_empty) {
                 continue;
             }
             let number = record.position().map_or(begins_at, Position::line);
@@ -126,7 +141,7 @@ fn broken_kind(kind: csv::ErrorKind) -> FileError {
     }
 }
 
-/// Returns the names in the first record.
+/// Returns the names in the first record, without white space around them. A column without a name has an empty one.
 fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
     if record.len() > MAX_COLUMNS {
         return Err(format!("the file has {} columns, and may have {MAX_COLUMNS}", record.len()));
@@ -136,15 +151,16 @@ fn names_of(record: &ByteRecord) -> Result<Vec<String>, String> {
     for (index, cell) in cells(record).enumerate() {
         let number = index + 1;
         let name = std::str::from_utf8(cell).map_err(|_| format!("the name of column {number} is not UTF-8"))?;
-        if name.is_empty() || !seen.insert(name) {
+        // Columns of a report can differ in white space.
+        let is_taken =
+            |name: &str| seen.contains(name) || name.len() < cell.len() && cells(record).any(|cell| cell == name.as_bytes());
+        let name = Some(name.trim()).filter(|name| name.is_empty() || !is_taken(name)).unwrap_or(name);
+        if !name.is_empty() && !seen.insert(name) {
             return Err(format!("column {number} must have a name of its own in the first line, not {name:?}"));
-        }
-        if name.chars().any(char::is_control) {
-            return Err(format!("the name of column {number} must not contain control characters: {name:?}"));
         }
         names.push(name.to_owned());
     }
-    if names.is_empty() {
+    if names.iter().all(String::is_empty) {
         return Err("the file is empty; its first line must have the column names".to_owned());
     }
     Ok(names)

@@ -1,8 +1,6 @@
 //! Files in all formats, and the errors of invalid ones.
 
 use billing_domain::event_input::{FileEventKey, FileLine, MAX_RECORD_KEY_CHARS};
-
-use billing_domain::refs::CustomerRef;
 use serde_json::{Value, json};
 
 use super::*;
@@ -14,8 +12,10 @@ fn named() -> ReadOptions {
 }
 
 fn open(kind: FileKind, text: impl AsRef<[u8]>, reading: ReadOptions) -> Result<Vec<FileLine>, FileError> {
-    let text = text.as_ref();
-    let mut file = UsageFile::open(text, kind, reading)?;
+    all(UsageFile::open(text.as_ref(), kind, reading)?)
+}
+
+fn all(mut file: UsageFile<&[u8]>) -> Result<Vec<FileLine>, FileError> {
     let mut lines = Vec::new();
     while let Some(line) = file.next_line()? {
         lines.push(line);
@@ -23,9 +23,14 @@ fn open(kind: FileKind, text: impl AsRef<[u8]>, reading: ReadOptions) -> Result<
     Ok(lines)
 }
 
+/// Returns the lines of a file, which need not have all facts of an event.
 #[track_caller]
 fn lines(kind: FileKind, text: impl AsRef<[u8]>) -> Vec<FileLine> {
-    open(kind, text, named()).expect("a file")
+    partial(kind, text, named()).expect("a file")
+}
+
+fn partial(kind: FileKind, text: impl AsRef<[u8]>, reading: ReadOptions) -> Result<Vec<FileLine>, FileError> {
+    all(UsageFile::open_columns(text.as_ref(), kind, reading)?)
 }
 
 fn event(line: &FileLine) -> Value {
@@ -42,7 +47,7 @@ fn refusal(line: &FileLine) -> String {
 
 #[track_caller]
 fn malformed(kind: FileKind, text: impl AsRef<[u8]>) -> String {
-    open(kind, text, named()).expect_err("a rejected file").to_string()
+    partial(kind, text, named()).expect_err("a rejected file").to_string()
 }
 
 #[test]
@@ -65,19 +70,18 @@ fn columns_that_the_default_shape_does_not_know_are_report_data() {
 }
 
 #[test]
-fn an_event_with_a_key_says_the_same_in_every_kind_of_file_as_in_a_batch() {
+fn an_event_has_its_own_key_in_every_kind_of_file() {
     let batch: Value = serde_json::from_str(
         r#"{"quantity":1.0,"timestamp":"2026-01-20T10:15:30Z","usage_product_ref":"calls","customer_ref":"acme",
             "additional_report_data":{"region":"eu"},"idempotency_key":"k-1"}"#,
     )
     .expect("JSON");
     let csv = format!("idempotency_key,{NAMES},region,other\nk-1,2026-01-20T10:15:30Z,acme,calls,1,eu,\n");
-    let expected = billing_json::hash_of_event(&batch);
     for (kind, text) in
         [(FileKind::Csv, csv), (FileKind::Ndjson, batch.to_string()), (FileKind::Json, format!(" [ {batch} ] \n"))]
     {
-        let FileEventKey::Own(sent) = known_by(&lines(kind, &text)[0]).clone() else { panic!("{kind:?}: no own key") };
-        assert_eq!((sent.key.as_str(), sent.body), ("k-1", expected), "{kind:?}");
+        let FileEventKey::Own(key) = known_by(&lines(kind, &text)[0]).clone() else { panic!("{kind:?}: no own key") };
+        assert_eq!(key.as_str(), "k-1", "{kind:?}");
     }
     for key in ["1", "\"\"", "{}"] {
         let refused = refusal(&lines(FileKind::Ndjson, format!(r#"{{"idempotency_key":{key}}}"#))[0]);
@@ -86,20 +90,13 @@ fn an_event_with_a_key_says_the_same_in_every_kind_of_file_as_in_a_batch() {
 }
 
 #[test]
-fn an_event_without_a_key_is_known_by_file_and_line_and_what_it_says() {
+fn an_event_without_a_key_is_known_by_file_and_line() {
     let text =
         format!("{NAMES},idempotency_key\r\n2026-01-20T10:15:30Z,acme,calls,1,\r\n\r\n2026-01-20T10:15:30Z,acme,calls,1,\r\n");
     let read = lines(FileKind::Csv, &text);
-    let keys: Vec<&str> = read.iter().map(|line| known_by(line).sent().key.as_str()).collect();
+    let keys: Vec<&str> = read.iter().map(|line| known_by(line).key().as_str()).collect();
     assert_eq!(keys, ["import/a.csv/2", "import/a.csv/4"]);
     assert!(matches!(known_by(&read[0]), FileEventKey::Line(_)));
-    assert_eq!(known_by(&read[0]).sent().body, known_by(&read[1]).sent().body);
-    let by_format = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
-    let by_format = open(FileKind::Csv, &text, by_format).expect("a file");
-    assert_ne!(known_by(&read[0]).sent().body, known_by(&by_format[0]).sent().body);
-    // The customer is part of the default shape. Only a format knows it in other lines.
-    let customer_of = |line: &FileLine| line.event.as_ref().expect("an event").customer_ref.clone();
-    assert_eq!([&read[0], &by_format[0]].map(customer_of), [CustomerRef::parse("acme").ok(), None]);
     let nameless = open(FileKind::Csv, &text, ReadOptions::default()).expect("a file");
     assert_eq!(nameless[0].event.as_ref().expect("an event").known_by, None);
 }
@@ -129,7 +126,7 @@ fn delimiters_are_recognised_by_the_names_and_quotes_keep_them() {
         assert_eq!(data, json!({format!("no{other}te"): format!("x{other}y{delimiter}z")}), "{text}");
     }
     let one = ReadOptions { delimiter: Delimiter::parse("|").ok(), ..named() };
-    let read = open(FileKind::Csv, "customer_ref|quantity\nacme|1", one).expect("a file");
+    let read = partial(FileKind::Csv, "customer_ref|quantity\nacme|1", one).expect("a file");
     assert_eq!(event(&read[0]), json!({"customer_ref": "acme", "quantity": 1}));
     for bad in ["", "ab", "\"", "a", "1", "\n", "é"] {
         assert_eq!(Delimiter::parse(bad), Err(DelimiterError), "{bad:?}");
@@ -195,8 +192,8 @@ fn a_file_that_is_none_is_refused_as_a_whole() {
         (FileKind::Csv, NAMES.as_bytes(), "no events"),
         (FileKind::Csv, b"a,b\r\n\r\n", "no events"),
         (FileKind::Csv, b"a,a\n1,2\n", "column 2"),
-        (FileKind::Csv, b"a,\n1,2\n", "column 2"),
-        (FileKind::Csv, b"a,b\x01\n1,2\n", "control characters"),
+        (FileKind::Csv, b",,\n1,2,3\n", "must have the column names"),
+        (FileKind::Csv, b"Customer Ref,customer-ref\n1,2\n", "columns 1 and 2 are both customer_ref"),
         (FileKind::Csv, b"a,\xff\n1,2\n", "column 2 is not UTF-8"),
         (FileKind::Csv, b"\xff\xfea\0,\0b\0\n\0", "NUL"),
         (FileKind::Csv, columns.as_bytes(), "2001 columns"),
@@ -246,4 +243,106 @@ fn a_copy_says_of_which_event() {
         format!("event_ref,{NAMES}\nr,2026-01-20T10:15:30Z,acme,calls,1\n,2026-01-20T10:15:30Z,acme,calls,1\n"),
     );
     assert_eq!((event_ref(&read[0]).as_deref(), event_ref(&read[1])), (Some("r"), None));
+}
+
+#[test]
+fn names_of_fields_differ_in_case_spaces_and_hyphens() {
+    let read =
+        lines(FileKind::Csv, " Timestamp ,Customer Ref,USAGE-PRODUCT REF,Quantity,Event-Ref,Region \nt,acme,calls,1.5,,eu\n");
+    let expected = json!({
+        "timestamp": "t", "customer_ref": "acme", "usage_product_ref": "calls",
+        "quantity": serde_json::from_str::<Value>("1.5").expect("a number"), "additional_report_data": {"Region": "eu"},
+    });
+    assert_eq!(event(&read[0]), expected);
+    // An exact name comes first. The other column is report data.
+    let read = lines(FileKind::Csv, "Quantity,quantity\n1,2\n");
+    assert_eq!(event(&read[0]), json!({"quantity": 2, "additional_report_data": {"Quantity": "1"}}));
+    let columns = ColumnMap::parse(r#"{"Menge": "quantity"}"#).expect("a map");
+    let read = partial(FileKind::Csv, "Quantity, Menge\n1,2\n", ReadOptions { columns, ..named() }).expect("a file");
+    assert_eq!(event(&read[0]), json!({"quantity": 2, "additional_report_data": {"Quantity": "1"}}));
+    // Names that differ in white space stay as they are.
+    let read = lines(FileKind::Csv, "a ,a, a\n1,2,3\n");
+    assert_eq!(event(&read[0]), json!({"additional_report_data": {"a ": "1", "a": "2", " a": "3"}}));
+    // A usage format gets the names as they are.
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
+    let read = open(FileKind::Csv, " Customer Ref ,customer_ref\na,b\n", free).expect("a file");
+    assert_eq!(event(&read[0]), json!({"Customer Ref": "a", "customer_ref": "b"}));
+}
+
+#[test]
+fn a_first_line_states_the_delimiter() {
+    for first in ["sep=;", "SEP=;\r", "\"sep=;\""] {
+        let read = lines(FileKind::Csv, format!("{first}\nquantity;a,b\n1;x,y\n;;\n2;\n"));
+        assert_eq!(read.iter().map(|line| line.number).collect::<Vec<_>>(), [3, 5], "{first}");
+        assert_eq!(event(&read[0]), json!({"quantity": 1, "additional_report_data": {"a,b": "x,y"}}));
+    }
+    let chosen = ReadOptions { delimiter: Delimiter::parse(",").ok(), ..named() };
+    let read = partial(FileKind::Csv, "sep=;\nquantity,note\n1,a;b\n", chosen).expect("a file");
+    assert_eq!(event(&read[0])["additional_report_data"], json!({"note": "a;b"}));
+    let read = lines(FileKind::Csv, "sep=;x\n1;2\n");
+    assert_eq!(event(&read[0]), json!({"additional_report_data": {"sep=": "1", "x": "2"}}), "a column name");
+}
+
+#[test]
+fn empty_rows_and_columns_are_passed_over() {
+    let read = lines(FileKind::Csv, "quantity,a,,\n1,x,,\n,,,\n,\n2,y,,z\n3,,\n");
+    assert_eq!(read.iter().map(|line| line.number).collect::<Vec<_>>(), [2, 5, 6]);
+    assert_eq!(event(&read[0]), json!({"quantity": 1, "additional_report_data": {"a": "x"}}));
+    let refused = read[1].event.as_ref().expect_err("a cell without a name").iter().next().cloned().expect("one violation");
+    assert_eq!((refused.code, refused.detail.contains("column 4")), ("unnamed_column", true), "{refused:?}");
+    assert!(refusal(&read[2]).contains("3 fields"), "{}", refusal(&read[2]));
+    let columns = ColumnMap::parse(r#"{"": null}"#).expect("a map");
+    let read = partial(FileKind::Csv, "quantity,,\n1,x,y\n", ReadOptions { columns, ..named() }).expect("a file");
+    assert_eq!(event(&read[0]), json!({"quantity": 1}), "columns without a name are left out on request");
+}
+
+#[test]
+fn a_file_without_a_required_column_is_rejected_at_once() {
+    for (names, missing) in [
+        (
+            "timestamp,customer_ref,usage_product_ref,qantity",
+            "no column quantity (the nearest is \"qantity\"): its columns are timestamp, ",
+        ),
+        (
+            "timestamp,customer,usage_product_name,quantity",
+            "no column customer_ref or customer_name: its columns are timestamp, customer, ",
+        ),
+        (
+            "a,,b",
+            "no column timestamp, and no column customer_ref or customer_name, and no column usage_product_ref or usage_product_name, and no column quantity: its columns are a, b.",
+        ),
+    ] {
+        let refused = open(FileKind::Csv, format!("{names}\n"), named()).expect_err(names).to_string();
+        assert!(refused.contains(missing), "{refused}");
+    }
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..named() };
+    assert!(open(FileKind::Csv, "a\n1\n", free).is_ok(), "a usage format reads any columns");
+    assert!(open(FileKind::Csv, "Timestamp,customer_name,usage_product_name,Quantity\nt,a,b,1\n", named()).is_ok());
+}
+
+#[test]
+fn a_decimal_comma_is_read_only_on_request() {
+    let comma = || ReadOptions { decimal: DecimalSeparator::Comma, ..named() };
+    let text = "quantity;price\n1,5;2,5\n7;\n1.5;\n1.234,5;\n1,2,3;\n";
+    let read = partial(FileKind::Csv, text, comma()).expect("a file");
+    let number = serde_json::from_str::<Value>("1.5").expect("a number");
+    assert_eq!(event(&read[0]), json!({"quantity": number, "additional_report_data": {"price": "2,5"}}));
+    assert_eq!((event(&read[1]), event(&read[4])), (json!({"quantity": 7}), json!({"quantity": "1.2.3"})));
+    for line in &read[2..4] {
+        assert!(refusal(line).starts_with("quantity must be a decimal number such as 12,5"), "{}", refusal(line));
+    }
+    assert_eq!(event(&lines(FileKind::Csv, text)[0])["quantity"], "1,5", "no decimal comma is guessed");
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..comma() };
+    assert_eq!(event(&partial(FileKind::Csv, text, free).expect("a file")[0]), json!({"quantity": "1.5", "price": "2,5"}));
+    assert!(open(FileKind::Ndjson, "{}", comma()).expect_err("no CSV").to_string().contains("decimal comma"));
+    for text in ["", ";", "..", "point"] {
+        assert_eq!(DecimalSeparator::parse(text), Err(DecimalSeparatorError));
+    }
+}
+
+#[test]
+fn report_data_in_a_cell_joins_the_other_columns() {
+    let read = lines(FileKind::Csv, "additional_report_data;region;validations\n\"{\"\"a\"\":1}\";eu;{}\nx;eu;\n");
+    assert_eq!(event(&read[0]), json!({"additional_report_data": {"a": 1, "region": "eu"}, "validations": "{}"}));
+    assert_eq!(event(&read[1]), json!({"additional_report_data": "x"}), "the reader of events rejects it");
 }

@@ -169,7 +169,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::{Member, hash, hash_of_members, read};
+    use crate::read;
 
     /// Returns an object of scalars as a tree.
     fn tree(object: &FlatObject<'_>) -> String {
@@ -197,11 +197,6 @@ mod tests {
             let flat: FlatObject<'_> = read_object(text.as_bytes()).expect(text);
             let value = read(text.as_bytes()).expect(text);
             assert_eq!(tree(&flat), value.to_string(), "{text}");
-            let mut members: Vec<_> = flat.0.iter().map(|(key, value)| (&**key, Member::Scalar(value))).collect();
-            assert_eq!(hash_of_members(&mut members), hash(Some(&value)), "{text}");
-            let nested = format!(r#"{{"b":{text},"a":"1"}}"#);
-            let mut members = [("b", Member::Object(&flat)), ("a", Member::Text("1"))];
-            assert_eq!(hash_of_members(&mut members), hash(Some(&read(nested.as_bytes()).expect("JSON"))), "{text}");
         }
     }
 

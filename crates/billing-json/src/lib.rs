@@ -2,8 +2,12 @@
 
 mod flat;
 mod hash;
+mod label;
+mod nearest;
 mod read;
 
 pub use flat::{FlatObject, Scalar, Text, read_object};
-pub use hash::{KEY_MEMBER, Member, hash, hash_of_event, hash_of_members};
+pub use hash::{KEY_MEMBER, hash};
+pub use label::report_value;
+pub use nearest::nearest;
 pub use read::{JsonError, read, read_next};

@@ -49,14 +49,38 @@ fn text_of<'c>(cell: &'c Cell<'_>) -> Cow<'c, str> {
     }
 }
 
-/// Prefixes `'` to a text that a spreadsheet would evaluate, or that begins with `'`. The same applies after each `;`,
-/// where spreadsheets of many locales begin a cell regardless of quotes. Removing one `'` in each of these places
-/// restores the text.
+/// Prefixes `'` to a text that a spreadsheet would evaluate, or that begins with `'`. The same applies after each `;`, where
+/// spreadsheets of many locales begin a cell regardless of quotes, and after each line break, where these begin a row. Removing one
+/// `'` in each of these places restores the text.
 fn guarded(text: &str) -> Cow<'_, str> {
-    let begins_badly = |part: &str| part.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠', GUARD]);
-    if !text.split(SEPARATOR).any(begins_badly) {
+    let begins_badly = |part: &str| part.starts_with(['=', '+', '-', '@', '\t', '＝', '＋', '－', '＠', GUARD]);
+    let begins_row = |part: &str| part.starts_with(['\r', '\n']);
+    let mut parts = text.split_inclusive([SEPARATOR, '\r', '\n']);
+    if !begins_row(text) && !parts.any(begins_badly) {
         return Cow::Borrowed(text);
     }
-    let guard = |part: &str| if begins_badly(part) { format!("{GUARD}{part}") } else { part.to_owned() };
-    Cow::Owned(text.split(SEPARATOR).map(guard).collect::<Vec<_>>().join(";"))
+    let guard = |(index, part): (usize, &str)| {
+        let is_guarded = begins_badly(part) || index == 0 && begins_row(part);
+        if is_guarded { format!("{GUARD}{part}") } else { part.to_owned() }
+    };
+    Cow::Owned(text.split_inclusive([SEPARATOR, '\r', '\n']).enumerate().map(guard).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guard_stands_wherever_a_spreadsheet_begins_a_cell() {
+        for (text, written) in [
+            ("a\nb\r\nc", "a\nb\r\nc"),
+            ("a\n=1;+2\r\n@3", "a\n'=1;'+2\r\n'@3"),
+            ("a\r=1\n\n\t2", "a\r'=1\n\n'\t2"),
+            ("\n=1", "'\n'=1"),
+            ("'a;'b\n'c", "''a;''b\n''c"),
+            ("a=b;c-d", "a=b;c-d"),
+        ] {
+            assert_eq!(guarded(text), written, "{text:?}");
+        }
+    }
 }

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::organizations::first_start;
 use billing_application::sandbox::{AdvanceRequest, ClockAdvance, advance_clock};
-use billing_application::usage::{Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
+use billing_application::usage::{
+    Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict, record_usage,
+};
 use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
@@ -141,12 +143,13 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandRe
             report_data: None,
             validations: None,
             formatted: None,
-            sent: None,
+            key: None,
+            on_conflict: OnConflict::Reject,
             import: None,
         })
     };
     let events = HABITS.iter().map(event).collect::<CommandResult<Vec<_>>>()?;
-    let results = run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::Atomic, &NO_ANSWER))?;
+    let results = run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::Atomic, NO_ANSWER))?;
     for result in results {
         result?;
     }

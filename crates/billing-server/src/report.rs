@@ -42,6 +42,7 @@ pub(crate) fn report(settings: &ReportSettings) -> CommandResult<()> {
 
 fn query(settings: &ReportSettings) -> CommandResult<EventQuery> {
     Ok(EventQuery {
+        key: None,
         customer_ref: parsed("--customer-ref", settings.customer_ref.as_deref(), CustomerRef::parse)?,
         filter: EventFilter {
             customer_id: None,

@@ -15,12 +15,13 @@ use billing_domain::access::{
     DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, MAX_TOKEN_LIFETIME_SECONDS, Role, SecretPurpose, check_log_in_name,
 };
 use billing_domain::calendar::Timestamp;
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::DEFAULT_FORMAT_NAME;
 use billing_domain::notification::{NOTIFICATION_DAYS, NOTIFICATIONS_KEPT_DAYS};
 use billing_domain::report::ReportFormat;
 use billing_domain::text::OneLine;
 use billing_http::{Network, PublicUrl};
-use billing_import::{Delimiter, FileKind};
+use billing_import::{DecimalSeparator, Delimiter, FileKind};
 use billing_pdf::{DEFAULT_DEADLINE, DEFAULT_MEMORY_MIB};
 use billing_storage::NodeAddress;
 use billing_webhooks::{PermittedNetwork, WebhookProxy, WebhookSettings};
@@ -552,7 +553,7 @@ fn truth(text: &str) -> Result<bool, String> {
 /// Settings of `import`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportSettings {
-    /// File: CSV with a header line, NDJSON, or a JSON array of events.
+    /// File: CSV with a header line, NDJSON, or a JSON array of events, plain or compressed with gzip.
     pub(crate) file: PathBuf,
 
     /// Name of the usage format that maps lines to events.
@@ -571,9 +572,13 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_enum)]
     pub(crate) input: Option<InputKind>,
 
-    /// CSV delimiter. Default: detected, if comma, semicolon or tab.
+    /// CSV delimiter. Default: that of a first line `sep=;`, else detected, if comma, semicolon or tab.
     #[arg(long, value_parser = Delimiter::parse)]
     pub(crate) delimiter: Option<Delimiter>,
+
+    /// Decimal separator in quantity cells of CSV.
+    #[arg(long, default_value = ".", value_parser = DecimalSeparator::parse)]
+    pub(crate) decimal: DecimalSeparator,
 
     /// Reports recorded, rejected and duplicate events without storing anything.
     #[arg(long)]
@@ -591,8 +596,30 @@ pub(crate) struct ImportSettings {
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = within::<u64>(1..=u64::MAX))]
     pub(crate) from_line: u64,
 
+    /// What happens to an event whose idempotency_key was used for other values: it is rejected, or it updates the recorded event.
+    #[arg(long, value_enum, default_value_t = ConflictWord::Reject)]
+    pub(crate) on_conflict: ConflictWord,
+
     #[command(flatten)]
     pub(crate) store: StoreSettings,
+}
+
+/// What happens to an event whose key was used for other values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConflictWord {
+    /// The event is rejected.
+    Reject,
+    /// The recorded event gets these values.
+    Update,
+}
+
+impl From<ConflictWord> for OnConflict {
+    fn from(word: ConflictWord) -> Self {
+        match word {
+            ConflictWord::Reject => Self::Reject,
+            ConflictWord::Update => Self::Update,
+        }
+    }
 }
 
 /// Type of a file to import.

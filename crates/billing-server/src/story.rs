@@ -8,7 +8,9 @@ use billing_api::problem::Problem;
 use billing_api::query::Query;
 use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::sandbox::{AdvanceRequest, advance_clock};
-use billing_application::usage::{Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, record_usage};
+use billing_application::usage::{
+    Atomicity, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict, record_usage,
+};
 use billing_application::{Services, UseCase, read, run};
 use billing_domain::access::Principal;
 use billing_domain::calendar::{Date, TimeZone, Timestamp, plus_days, plus_months};
@@ -169,13 +171,14 @@ impl Caller<'_> {
                 report_data: None,
                 validations: None,
                 formatted: None,
-                sent: None,
+                key: None,
+                on_conflict: OnConflict::Reject,
                 import: None,
             })
         };
         let events = events.into_iter().map(event).collect::<CommandResult<Vec<_>>>()?;
         let recorded = run(self.services, &self.principal, UseCase::RecordUsage, |cx| {
-            record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER)
+            record_usage(cx, &events, Atomicity::PerEvent, NO_ANSWER)
         })?;
         recorded.into_iter().try_for_each(|event| event.map(drop).map_err(CommandError::from))
     }

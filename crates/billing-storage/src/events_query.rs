@@ -190,9 +190,9 @@ fn stored_entries(key: &str, values: &[String]) -> Vec<String> {
 
 /// Returns the stored form of one entry of report data.
 fn stored_entry(key: &str, value: ReportValue) -> Option<String> {
-    let data = ReportData::new(vec![(key.to_owned(), value)]).ok()?;
+    let data = ReportData::new([(key.to_owned(), value)]);
     let list = to_json(&StoredReportRef(&data)).ok()?.0;
-    Some(list.strip_prefix('[')?.strip_suffix(']')?.to_owned())
+    Some(list.strip_prefix('[')?.strip_suffix(']')?.to_owned()).filter(|entry| !entry.is_empty())
 }
 
 /// Events without a revision that their document was issued with.

@@ -549,6 +549,7 @@ tables! {
         updated_at -> Ts,
         stopped_at_line -> Nullable<BigInt>,
         recorded -> BigInt,
+        updated -> BigInt,
         already_there -> BigInt,
         refused -> BigInt,
         skipped -> BigInt,

@@ -10,9 +10,10 @@ use uuid::Uuid;
 
 /// The approximate maximum size in bytes.
 const MAX_BYTES: u64 = 32 * 1024 * 1024;
-/// The approximate memory use of terms: per stored byte, and per entry.
-const FOR_A_BYTE: u64 = 3;
-const FOR_ITSELF: u64 = 256;
+/// The approximate memory use of terms, their line items and an entry.
+const FOR_TERMS: usize = 1024;
+const FOR_A_LINE_ITEM: usize = 768;
+const FOR_ITSELF: usize = 256;
 /// The number of typical contracts that fit into the cache.
 const CONTRACTS: usize = 10_000;
 
@@ -50,10 +51,13 @@ impl TermsCache {
         self.kept.get(&terms_id).map(|kept| kept.products)
     }
 
-    /// Caches the terms; `written` is their stored length in bytes.
-    pub(crate) fn keep(&self, terms_id: Uuid, products: &[ContractProduct], written: usize) {
-        let written = u64::try_from(written).unwrap_or(MAX_BYTES);
-        let bytes = written.saturating_mul(FOR_A_BYTE).saturating_add(FOR_ITSELF);
+    /// Caches the terms. Each of the contracts that share line items counts its part of their memory.
+    pub(crate) fn keep(&self, terms_id: Uuid, products: &[ContractProduct]) {
+        let of_terms = products
+            .iter()
+            .flat_map(ContractProduct::terms)
+            .map(|terms| FOR_TERMS + terms.line_items.len() * FOR_A_LINE_ITEM / Arc::strong_count(&terms.line_items).max(1));
+        let bytes = u64::try_from(FOR_ITSELF + of_terms.sum::<usize>()).unwrap_or(MAX_BYTES);
         self.kept.insert(terms_id, CacheEntries { products: products.into(), bytes });
     }
 }

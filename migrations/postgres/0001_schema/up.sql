@@ -892,6 +892,7 @@ CREATE TABLE usage_imports (
     updated_at      TIMESTAMPTZ NOT NULL,
     stopped_at_line BIGINT,
     recorded        BIGINT NOT NULL,
+    updated         BIGINT NOT NULL,
     already_there   BIGINT NOT NULL,
     refused         BIGINT NOT NULL,
     skipped         BIGINT NOT NULL,

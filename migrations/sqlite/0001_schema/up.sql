@@ -884,6 +884,7 @@ CREATE TABLE usage_imports (
     updated_at      INTEGER NOT NULL,
     stopped_at_line INTEGER,
     recorded        INTEGER NOT NULL,
+    updated         INTEGER NOT NULL,
     already_there   INTEGER NOT NULL,
     refused         INTEGER NOT NULL,
     skipped         INTEGER NOT NULL,

@@ -186,7 +186,7 @@ impl History<'_> {
         } else {
             None
         };
-        let fates: Vec<Fate> = file.rows.iter().map(|row| self.fate(row, true)).collect();
+        let fates: Vec<Fate> = file.rows.iter().map(|row| self.fate(row)).collect();
         let refusals: &[&str] = if is_renamed { &["unknown_format"] } else { &[] };
         let deed = Deed::send("import_usage", path, file.content_type(), file.body());
         let deed = deed.reported(format!("a file, {:?}: {}", file.written, file.body())).refused_by(refusals);

@@ -145,14 +145,14 @@ impl History<'_> {
         Some(sent)
     }
 
-    /// Returns the expected outcome of an event. `is_mapped` says whether a format reads the event, including the built-in one.
-    pub(crate) fn fate(&self, sent: &Sent, is_mapped: bool) -> Fate {
+    /// Returns the expected outcome of an event.
+    pub(crate) fn fate(&self, sent: &Sent) -> Fate {
         let same_key = |known: &&Known| known.sent.known_by.is_some() && known.sent.known_by == sent.known_by;
         match (sent.wrong, self.known.iter().find(same_key)) {
             (_, Some(known)) if known.sent.event == sent.event => Fate::There(known.event_ref.clone()),
             (_, Some(_)) => Fate::Refused("idempotency_key_reuse"),
             (None, None) => Fate::New,
-            (Some(Wrong::Quantity), None) => Fate::Refused(if is_mapped { "format_error" } else { UNREADABLE }),
+            (Some(Wrong::Quantity), None) => Fate::Refused(if sent.format.is_some() { "format_error" } else { UNREADABLE }),
             (Some(Wrong::Customer), None) => Fate::Refused("unknown_reference"),
             (Some(Wrong::TooEarly), None) => Fate::Refused("no_matching_contract"),
             (Some(Wrong::Ahead), None) => Fate::Refused("timestamp_in_future"),
@@ -203,7 +203,7 @@ impl History<'_> {
                 }
             }
         };
-        let fate = self.fate(&sent, sent.format.is_some());
+        let fate = self.fate(&sent);
         let refusals: &[&str] = match &fate {
             Fate::Refused(_) => {
                 &["format_error", "idempotency_key_reuse", "no_matching_contract", "timestamp_in_future", "validation_failed"]
@@ -253,7 +253,7 @@ impl History<'_> {
 
     pub(crate) fn send_batch(&mut self, events: Vec<Sent>) {
         let (is_atomic, are_lines) = (self.random.percent(30), self.random.percent(40));
-        let fates: Vec<Fate> = events.iter().map(|sent| self.fate(sent, false)).collect();
+        let fates: Vec<Fate> = events.iter().map(|sent| self.fate(sent)).collect();
         let of_each: Vec<Value> = events.iter().map(Sent::with_key).collect();
         let path = "/api/usage/event/batch";
         let deed = if are_lines {

@@ -3,7 +3,7 @@
 use acceptance::catalog;
 use acceptance::problem::{Refusal, invalid, refused, rule};
 use acceptance::when::{self, Day};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Returns a body with the member at a pointer replaced.
 fn with(mut body: Value, pointer: &str, value: impl Into<Value>) -> Value {
@@ -44,10 +44,10 @@ pub(crate) fn events() -> Vec<(Value, Refusal)> {
         ),
         (
             json!({"timestamp": "yesterday", "customer_ref": "a b", "usage_product_ref": "ü", "quantity": "-1",
-                "additional_report_data": {"a/b~c": [1]}, "validations": {"curency": "EUR", "entity_ref": ""}}),
+                "validations": {"curency": "EUR", "a/b~c": 1, "entity_ref": ""}}),
             invalid(
                 "/timestamp invalid_format, /customer_ref invalid_format, /usage_product_ref invalid_format, \
-                 /quantity out_of_range, /additional_report_data/a~1b~0c wrong_type, /validations/curency unknown_field, \
+                 /quantity out_of_range, /validations/curency unknown_field, /validations/a~1b~0c unknown_field, \
                  /validations/entity_ref invalid_format",
             ),
         ),
@@ -78,12 +78,8 @@ pub(crate) fn events() -> Vec<(Value, Refusal)> {
         ),
         (at("/validations", json!({"currency": "EURO"})), invalid("/validations/currency invalid_format")),
         (at("/validations", json!({"currency": "eur"})), invalid("/validations/currency invalid_format")),
-        (at("/additional_report_data", json!({"": 1})), invalid("/additional_report_data/ invalid_format")),
-        (at("/additional_report_data", json!({"a": "b\nc"})), invalid("/additional_report_data/a invalid_format")),
-        (
-            at("/additional_report_data", json!({"a": "x".repeat(2049), "b": {}})),
-            invalid("/additional_report_data/a invalid_format, /additional_report_data/b wrong_type"),
-        ),
+        (at("/additional_report_data", json!([])), invalid("/additional_report_data wrong_type")),
+        (at("/additional_report_data", json!("a")), invalid("/additional_report_data wrong_type")),
     ];
     for body in [json!([]), json!("event"), json!(1), json!(null), json!(true)] {
         rows.push((body, invalid(" wrong_type")));
@@ -100,16 +96,13 @@ pub(crate) fn events() -> Vec<(Value, Refusal)> {
         rows.push((at("/timestamp", json!(timestamp)), invalid("/timestamp invalid_format")));
     }
     let forty_digits = "1234567890".repeat(4);
-    for quantity in ["-1", "-0.000000001", "1000000000000000", "0.0000000001", "1e15", "1e400", "1e-10", "1e-400", &forty_digits]
-    {
+    for quantity in ["-1", "-0.0000000001", "1000000000000000", "999999999999999.9999999995", "1e15", "1e400", &forty_digits] {
         rows.push((at("/quantity", number(quantity)), invalid("/quantity out_of_range")));
         rows.push((at("/quantity", json!(quantity)), invalid("/quantity out_of_range")));
     }
     for quantity in ["", " 1", "1 ", "+1", "1_000", "1,5", "0x10", "01", "1.", ".5", "NaN", "Infinity", "١", "1e", "--1"] {
         rows.push((at("/quantity", json!(quantity)), invalid("/quantity invalid_format")));
     }
-    let many: Map<String, Value> = (0..101).map(|i| (format!("key-{i}"), json!(i))).collect();
-    rows.push((at("/additional_report_data", Value::Object(many)), invalid("/additional_report_data too_many")));
     rows
 }
 

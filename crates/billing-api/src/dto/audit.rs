@@ -237,6 +237,8 @@ answer! {
         import_ref: AssignedRef = file.import_ref,
         /// Number of recorded events.
         recorded: u64 = file.taken.recorded,
+        /// Number of recorded events that got other values.
+        updated: u64 = file.taken.updated,
         /// Number of events that were already recorded.
         already_there: u64 = file.taken.already_there,
         /// Number of rejected events, and of lines that cannot be read.

@@ -1,10 +1,10 @@
 //! Batches of usage events.
 
 use billing_application::usage::{MAX_BATCH_EVENTS, NewUsageEvent, SentRecord};
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::IdempotencyKey;
-use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::{KEY_MEMBER, hash};
+use billing_json::KEY_MEMBER;
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -21,6 +21,8 @@ body! {
         events: Vec<EventInPlace>,
         /// Whether one rejected event rejects the whole batch. Default: false.
         atomic: bool = false,
+        /// What happens to events whose idempotency keys were used for other values, as in the query. Default: REJECT.
+        on_conflict: OnConflict = OnConflict::Reject,
     }
 }
 
@@ -31,6 +33,8 @@ body! {
         events: Vec<RecordInPlace>,
         /// Whether one rejected event rejects the whole batch, as in [`BatchBody`].
         atomic: bool = false,
+        /// What happens to events whose idempotency keys were used for other values, as in [`BatchBody`].
+        on_conflict: OnConflict = OnConflict::Reject,
     }
 }
 
@@ -50,17 +54,15 @@ wire! {
 /// Returns the violation of the event as a whole or of its key.
 pub fn read_record(event: &Value) -> Result<SentRecord, Violations> {
     let Value::Object(members) = event else { return Err(Violations::one(&[], "wrong_type", "must be an object")) };
-    let body = hash(Some(event));
-    let sent = match members.get(KEY_MEMBER) {
+    let key = match members.get(KEY_MEMBER) {
         None | Some(Value::Null) => None,
         Some(Value::String(key)) => {
             let key = IdempotencyKey::parse(key);
-            let key = key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?;
-            Some(EventKey { key, body })
+            Some(key.map_err(|reason| Violations::one(&[KEY_MEMBER], "invalid_format", reason.to_string()))?)
         }
         Some(_) => return Err(Violations::one(&[KEY_MEMBER], "wrong_type", "must be a string")),
     };
-    Ok(SentRecord { event: event.to_string(), sent, body })
+    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject })
 }
 
 impl Listed for EventInPlace {

@@ -88,7 +88,7 @@ answer! {
         /// Last day billed.
         billing_end_date: DateText = schedule.range().last_day(),
         /// Billed line items with their agreed terms.
-        line_items: Vec<ContractLineItemJson> = &terms.line_items,
+        line_items: Vec<ContractLineItemJson> = terms.line_items.iter(),
         /// Minimum amount per period, usage and fixed items together.
         minimum_fee: Option<ExactNumber> = terms.pricing.minimum_fee,
         /// Day from which these terms are in force, if it is in the future.

@@ -13,6 +13,7 @@ use billing_domain::document::legal_particulars::SupplyCategory;
 use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::einvoice::Syntax;
+use billing_domain::event_input::OnConflict;
 use billing_domain::imports::ImportState;
 use billing_domain::notification::NotificationType;
 use billing_domain::page::{ListSortKey, Order};
@@ -133,6 +134,10 @@ words! {
 }
 
 readable_words! {
+    /// What happens to an event whose idempotency key was used for another timestamp, usage product, quantity or label. `REJECT`:
+    /// it is rejected. `UPDATE`: the recorded event gets its values, so that the last delivery counts.
+    OnConflictWord is OnConflict { "REJECT" = Reject, "UPDATE" = Update }
+
     /// Length of the intervals.
     IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }
 

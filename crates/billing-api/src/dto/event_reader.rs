@@ -6,26 +6,18 @@
 
 use std::borrow::Cow;
 
-use billing_application::usage::NewUsageEvent;
+use billing_application::usage::{FileLine, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{EventKey, ReportData, ReportValue};
-use billing_json::{FlatObject, Member, Scalar, Text, hash_of_members, read_object};
+use billing_domain::usage::{ReportData, ReportValue};
+use billing_domain::violation::Violations;
+use billing_json::{FlatObject, Scalar, Text, read_object};
 use serde::{Deserialize, Deserializer};
 
 use super::events::EventBody;
-
-/// An event that was read from the text of a request.
-#[derive(Clone, Debug)]
-pub struct DirectEvent {
-    /// The event, with the idempotency key that its body contains.
-    pub event: NewUsageEvent,
-    /// The hash of the event, if the request has an idempotency key.
-    pub hash: Option<BodyHash>,
-}
 
 /// The members of [`EventBody`] as they are sent. serde rejects members that are unknown or occur twice.
 #[derive(Deserialize)]
@@ -49,19 +41,37 @@ struct SentEvent<'a> {
     idempotency_key: Option<Text<'a>>,
 }
 
-/// Reads a member that is present. A null is left to the tree, because it is part of the hash of a body.
+/// Reads a member that is present. A null is left to the tree.
 fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads an event. `is_keyed` states whether the request has the header `Idempotency-Key`.
-pub fn read(text: &[u8], is_keyed: bool) -> Option<DirectEvent> {
+/// Reads an event, with the idempotency key that it contains.
+pub fn read(text: &[u8]) -> Option<NewUsageEvent> {
     let sent: SentEvent<'_> = read_object(text)?;
-    let key = parsed(sent.idempotency_key.as_ref(), IdempotencyKey::parse)?;
-    let hash = (is_keyed || key.is_some()).then(|| sent.hash());
-    let event = sent.into_body()?.event()?;
-    let sent = key.zip(hash).map(|(key, body)| EventKey { key, body });
-    Some(DirectEvent { event: NewUsageEvent { sent, ..event }, hash: hash.filter(|_| is_keyed) })
+    sent.into_body()?.event()
+}
+
+/// Reads the event of a line of a file in the default shape, as the API reads events.
+#[must_use]
+pub fn in_default_shape(mut line: FileLine) -> FileLine {
+    // A copy of a recorded event is not recorded again.
+    if let Ok(event) = &mut line.event
+        && event.event_ref.is_none()
+    {
+        event.shaped = Some(read_line(&event.event));
+    }
+    line
+}
+
+/// Reads an event of a file, which can have a null reference of an event.
+fn read_line(text: &str) -> Result<NewUsageEvent, Violations> {
+    if let Some(direct) = read(text.as_bytes()) {
+        return Ok(direct);
+    }
+    let mut body = billing_json::read(text.as_bytes()).unwrap_or_default();
+    body.as_object_mut().map(|members| members.shift_remove("event_ref"));
+    EventBody::read_event(&body)
 }
 
 /// Parses an optional text. Returns `None` for an invalid text.
@@ -72,7 +82,7 @@ fn parsed<T, E>(text: Option<&Text<'_>>, parse: impl FnOnce(&str) -> Result<T, E
 impl SentEvent<'_> {
     fn into_body(self) -> Option<EventBody> {
         let quantity = match &self.quantity {
-            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse(text).ok()?,
+            Scalar::Number(text) | Scalar::Text(text) => Quantity::parse_reported(text).ok()?,
             Scalar::Null | Scalar::Bool(_) => return None,
         };
         Some(EventBody {
@@ -82,61 +92,36 @@ impl SentEvent<'_> {
             usage_product_ref: parsed(self.usage_product_ref.as_ref(), UsageProductRef::parse)?,
             usage_product_name: parsed(self.usage_product_name.as_ref(), OneLine::parse)?,
             quantity,
-            additional_report_data: match self.additional_report_data {
-                Some(object) => Some(report_data(object)?),
-                None => None,
-            },
+            additional_report_data: self.additional_report_data.map(report_data),
             validations: None,
-            // The caller sets the key together with the hash.
-            idempotency_key: None,
+            idempotency_key: parsed(self.idempotency_key.as_ref(), IdempotencyKey::parse)?,
         })
-    }
-
-    /// Returns the same hash as [`hash_of_event`](billing_json::hash_of_event) for the tree.
-    fn hash(&self) -> BodyHash {
-        let texts = [
-            ("customer_ref", &self.customer_ref),
-            ("customer_name", &self.customer_name),
-            ("usage_product_ref", &self.usage_product_ref),
-            ("usage_product_name", &self.usage_product_name),
-        ];
-        let mut members = Vec::with_capacity(texts.len() + 3);
-        members.push(("timestamp", Member::Text(&self.timestamp.0)));
-        members.push(("quantity", Member::Scalar(&self.quantity)));
-        members.extend(self.additional_report_data.iter().map(|object| ("additional_report_data", Member::Object(object))));
-        members.extend(texts.into_iter().filter_map(|(name, text)| Some((name, Member::Text(&text.as_ref()?.0)))));
-        hash_of_members(&mut members)
     }
 }
 
-fn report_data(FlatObject(members): FlatObject<'_>) -> Option<ReportData> {
+fn report_data(FlatObject(members): FlatObject<'_>) -> ReportData {
     let value = |value: Scalar<'_>| match value {
         Scalar::Null => ReportValue::Null,
         Scalar::Bool(value) => ReportValue::Bool(value),
         Scalar::Number(text) => ReportValue::Number(text.into_owned()),
         Scalar::Text(text) => ReportValue::Text(text.into_owned()),
     };
-    let entries = members.into_iter().map(|(key, sent)| (Cow::into_owned(key), value(sent)));
-    ReportData::new(entries.collect()).ok()
+    ReportData::new(members.into_iter().map(|(key, sent)| (Cow::into_owned(key), value(sent))))
 }
 
 #[cfg(test)]
 mod tests {
-    use billing_json::hash_of_event;
-
     use super::*;
     use crate::dto::declare::Fieldset as _;
 
-    /// Returns what the tree holds, as text: the event and its hash.
-    fn from_tree(text: &str) -> Option<(String, BodyHash)> {
+    /// Returns the event that the tree holds, as text.
+    fn from_tree(text: &str) -> Option<String> {
         let tree = billing_json::read(text.as_bytes()).ok()?;
-        let event = EventBody::read_event(&tree).ok()?;
-        Some((format!("{event:?}"), hash_of_event(&tree)))
+        EventBody::read_event(&tree).ok().map(|event| format!("{event:?}"))
     }
 
-    fn direct(text: &str) -> Option<(String, BodyHash)> {
-        let DirectEvent { event, hash } = read(text.as_bytes(), true)?;
-        Some((format!("{event:?}"), hash.expect("the hash of a request with a key")))
+    fn direct(text: &str) -> Option<String> {
+        read(text.as_bytes()).map(|event| format!("{event:?}"))
     }
 
     /// Replaces one part of a common event.
@@ -148,7 +133,20 @@ mod tests {
 
     #[test]
     fn common_events_are_read_directly_and_equal_those_of_the_tree() {
-        let quantities = ["1", "0", "-0", "0.10", "1e3", "1.25E-2", "999999999999999.999999999", "\"12.5\"", "1.0000000000000"];
+        let quantities = [
+            "1",
+            "0",
+            "-0",
+            "0.10",
+            "1e3",
+            "1.25E-2",
+            "999999999999999.999999999",
+            "\"12.5\"",
+            "1.0000000000000",
+            "0.30000000000000004",
+            "1e-10",
+            "\"0.0000001453\"",
+        ];
         let mut texts: Vec<String> = quantities.iter().map(|quantity| with("1.50", quantity)).collect();
         for (part, replacement) in [
             ("}", "}"),
@@ -163,6 +161,7 @@ mod tests {
             ("}", ",\"additional_report_data\":{}}"),
             ("}", ",\"additional_report_data\":{\"z\":1.50,\"a\":null,\"m\":\"\\\"x\\\"\",\"b\":true}}"),
             ("}", ",\"additional_report_data\":{\"n\":18446744073709551616,\"o\":-0,\"p\":7}}"),
+            ("}", ",\"additional_report_data\":{\"\":1,\"k\\u0000\":\"a\\u0000\\n\",\"k \":2}}"),
             ("{", "{\"idempotency_key\":\"host-7/81\","),
         ] {
             texts.push(with(part, replacement));
@@ -203,7 +202,6 @@ mod tests {
             ("}", ",\"additional_report_data\":\"{\\\"a\\\":1}\"}"),
             ("}", ",\"additional_report_data\":{\"a\":1,\"a\":2}}"),
             ("}", ",\"additional_report_data\":{\"a\":{}}}"),
-            ("}", ",\"additional_report_data\":{\"\":1}}"),
             ("}", ",\"additional_report_data\":{\"$serde_json::private::Number\":\"1\"}}"),
             ("\"acme\"", "7"),
             ("\"acme\"", "\"not a reference\""),
@@ -246,13 +244,5 @@ mod tests {
         let text = format!("{{{}}}", members.join(","));
         assert_eq!(direct(&text), from_tree(&text));
         assert!(direct(&text).is_some());
-    }
-
-    #[test]
-    fn the_hash_is_computed_only_for_a_key() {
-        let text = with("}", "}");
-        assert_eq!(read(text.as_bytes(), false).expect("an event").hash, None);
-        let keyed = read(with("}", ",\"idempotency_key\":\"k\"}").as_bytes(), false).expect("an event");
-        assert_eq!(keyed.event.sent.map(|sent| sent.body), read(text.as_bytes(), true).expect("an event").hash);
     }
 }

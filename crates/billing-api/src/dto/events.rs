@@ -1,24 +1,25 @@
 //! Usage events: requests in the default format, responses as stored.
 
 use billing_application::names::Named;
-use billing_application::usage::{EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent};
+use billing_application::usage::{
+    EventAnswer, EventRevision, EventUpdate, EventView, NamedCustomer, NamedUsageProduct, NewUsageEvent,
+};
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
-use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{EventKey, ReportData, Validations};
+use billing_domain::usage::{AnswerForm, ReportData, Validations};
 use billing_domain::violation::Violations;
-use billing_json::hash_of_event;
 use serde_json::Value;
 
 use super::declare::{Fieldset as _, JsonString, NotClearable, answer, body, ignore_response_fields, object};
 use super::enums::{DocumentStateWord, EventActionWord};
 use super::input::{self, Fields};
-use super::values::{AnyEventRef, LineText, TimestampText};
+use super::values::{AnyEventRef, LineText, ReportedQuantity, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, FreeFormEvent, NamedRef, ReportDataJson, written};
 
 body! {
@@ -35,7 +36,7 @@ body! {
         /// Usage product name, used if `usage_product_ref` is omitted.
         usage_product_name: Option<OneLine>,
         /// Usage quantity.
-        quantity: Quantity,
+        quantity: ReportedQuantity,
         /// Keys and values for the usage report, as an object or as a string with its JSON.
         additional_report_data: Option<ReportData>,
         /// Checks on the event's document, as an object or as a string with its JSON.
@@ -60,12 +61,11 @@ impl EventBody {
     pub fn read_event(body: &Value) -> Result<NewUsageEvent, Violations> {
         input::read(body, |fields| {
             let event = Self::read_whole(fields)?;
-            let sent = event.idempotency_key.clone().map(|key| EventKey { key, body: hash_of_event(body) });
-            event.event().map(|event| NewUsageEvent { sent, ..event })
+            event.event()
         })
     }
 
-    /// Returns the event without its key, or `None` if the customer or the usage product is missing.
+    /// Returns the event, or `None` if the customer or the usage product is missing.
     pub(super) fn event(self) -> Option<NewUsageEvent> {
         let customer = self.customer_ref.map(NamedCustomer::Ref).or(self.customer_name.map(NamedCustomer::Name));
         let product = self.usage_product_ref.map(NamedUsageProduct::Ref);
@@ -77,7 +77,8 @@ impl EventBody {
             report_data: self.additional_report_data,
             validations: self.validations,
             formatted: None,
-            sent: None,
+            key: self.idempotency_key,
+            on_conflict: OnConflict::Reject,
             import: None,
         })
     }
@@ -109,7 +110,7 @@ body! {
         /// Time of the usage; a change can move the event to another period.
         timestamp: NotClearable<Timestamp>,
         /// Usage quantity.
-        quantity: NotClearable<Quantity>,
+        quantity: NotClearable<ReportedQuantity>,
         /// Keys and values for the usage report, replaced as a whole; null clears them.
         additional_report_data: Patch<ReportData>,
         /// Can be repeated but not changed.
@@ -154,15 +155,12 @@ answer! {
     }
 }
 
-/// Returns the response to an event in the default format, also for its repeats.
-pub fn event_answer(view: &EventView) -> String {
-    written(&EventResultJson::from(view))
-}
+/// The response to an event in the default format, also for its repeats.
+pub const EVENT_ANSWER: EventAnswer =
+    EventAnswer { form: AnswerForm::Place, render: |view| written(&EventResultJson::from(view)) };
 
-/// Returns the response to a free-form event, also for its repeats.
-pub fn formatted_answer(view: &EventView) -> String {
-    written(&EventJson::from(view))
-}
+/// The response to a free-form event, also for its repeats.
+pub const FORMATTED_ANSWER: EventAnswer = EventAnswer { form: AnswerForm::Event, render: |view| written(&EventJson::from(view)) };
 
 answer! {
     /// A stored usage event.

@@ -6,7 +6,7 @@ use billing_domain::format::{
 };
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
-use billing_domain::usage::{ReportData, ReportValue, Validations};
+use billing_domain::usage::{MAX_REPORT_KEYS, ReportKeyError, Validations, check_report_key};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
@@ -17,7 +17,7 @@ use super::declare::{
 use super::events::check_naming;
 use super::formatted::FormatFields;
 use super::input::Node;
-use super::values::{CurrencyCode, FreeForm, LineText, NewFormatRef, TimestampText, report_entries};
+use super::values::{CurrencyCode, FreeForm, LineText, NewFormatRef, TimestampText};
 use super::wire::{ExactNumber, NamedRef, REST, ReportDataJson, ReportMappingJson, path_in_event};
 
 fields! {
@@ -179,13 +179,21 @@ fn columns(node: Node<'_>) -> Option<ReportMapping> {
     if !node.json().is_object() {
         return node.refuse("wrong_type", "must be an object of expressions, or a string");
     }
-    node.taken(MappedColumns::new(report_entries(node, column)?)).map(ReportMapping::Columns)
+    let columns = node.object(|fields| {
+        let entries = fields.entries();
+        if entries.len() > MAX_REPORT_KEYS {
+            return node.taken(Err(ReportKeyError::TooMany));
+        }
+        let all: Vec<Option<(String, Expression)>> = entries.map(|(key, node)| column(key, node)).collect();
+        all.into_iter().collect()
+    });
+    node.taken(MappedColumns::new(columns?)).map(ReportMapping::Columns)
 }
 
 /// Reads one column and checks it against the domain's limits, so that every invalid column is reported.
 fn column(key: &str, node: Node<'_>) -> Option<(String, Expression)> {
     let expression = <Expression as Wire>::read(node);
-    node.taken(ReportData::new(vec![(key.to_owned(), ReportValue::Null)]))?;
+    node.taken(check_report_key(key))?;
     Some((key.to_owned(), expression?))
 }
 

@@ -2,8 +2,7 @@
 
 use billing_application::error::UseCaseError;
 use billing_application::names::{Named, ObjectNames};
-use billing_application::usage::{AffectedDocument, EventView, ImportStop, ImportedFile, UndoResult};
-use billing_domain::format::DEFAULT_FORMAT_REF;
+use billing_application::usage::{AffectedDocument, ImportStop, ImportedFile, UndoResult};
 use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument};
 use billing_domain::refs::EventRef;
 use billing_import::{ColumnSample, FileError};
@@ -14,7 +13,6 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use super::declare::{Body, answer, response};
 use super::enums::ImportStateWord;
-use super::events::{event_answer, formatted_answer};
 use super::schemas::Schemas;
 use super::values::{CurrencyCode, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
@@ -48,6 +46,8 @@ response! {
         from_line: u64,
         /// Number of recorded events.
         recorded: u64,
+        /// Number of events that were recorded earlier and got other values (`on_conflict=UPDATE`).
+        updated: u64,
         /// Number of events that were already recorded and are not recorded again.
         already_there: u64,
         /// Number of rejected events, and of lines that cannot be read.
@@ -87,6 +87,8 @@ response! {
         detail: String,
         /// Invalid fields; empty if the error does not concern fields.
         errors: Vec<FieldProblem>,
+        /// Recorded event whose idempotency key or line has other values; null for other errors, and for an event of the same file.
+        event_ref: Option<AssignedRef>,
     }
 }
 
@@ -161,7 +163,8 @@ impl ImportRejects {
             };
             let (detail, errors) = (detail.to_owned(), problem.errors().to_vec());
             let item = item.map(|item| item as u64);
-            self.listed.push(ImportRejectJson { line, item, code: problem.code(), detail, errors });
+            let event_ref = problem.recorded_event().map(AssignedRef::from);
+            self.listed.push(ImportRejectJson { line, item, code: problem.code(), detail, errors, event_ref });
         }
     }
 }
@@ -183,6 +186,7 @@ impl ImportResultJson {
             dry_run: import_ref.is_none(),
             from_line,
             recorded: summary.recorded,
+            updated: summary.updated,
             already_there: summary.already_there,
             refused,
             skipped: summary.skipped,
@@ -246,6 +250,8 @@ answer! {
         stopped_at_line: Option<u64> = import.stopped_at,
         /// Number of recorded events; 0 until the import has ended.
         recorded: u64 = import.recorded,
+        /// Number of recorded events that got other values. Undoing the import leaves them: import the earlier file again.
+        updated: u64 = import.updated,
         /// Number of events that were already recorded.
         already_there: u64 = import.already_there,
         /// Number of rejected events, and of lines that cannot be read.
@@ -353,11 +359,4 @@ fn hexadecimal(bytes: &[u8]) -> String {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// Returns the response that repeats of an imported event receive: the batch response, or the free-form event's response
-/// if a usage format converted the event.
-pub fn import_answer(view: &EventView) -> String {
-    let is_formatted = view.event.formatted.as_ref().is_some_and(|source| source.format_ref.as_str() != DEFAULT_FORMAT_REF);
-    if is_formatted { formatted_answer(view) } else { event_answer(view) }
 }

@@ -13,11 +13,11 @@ use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::text::{OneLine, Prose};
 use billing_domain::violation::{MAX_LISTED_VIOLATIONS, Violation, Violations};
+use billing_json::nearest;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
 use validator::{ValidateEmail, ValidateLength, ValidateRange};
 
-use super::nearest::nearest;
 use super::reasons::Reason;
 
 /// An enumeration that requests can contain.

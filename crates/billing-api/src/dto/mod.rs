@@ -48,7 +48,6 @@ pub mod enums;
 pub mod input;
 pub mod legal;
 pub mod metadata;
-pub mod nearest;
 pub mod party;
 pub mod prices;
 pub mod reasons;

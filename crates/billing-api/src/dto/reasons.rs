@@ -13,9 +13,9 @@ use billing_domain::money::UnknownCurrency;
 use billing_domain::party::NumberPrefixError;
 use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
-use billing_domain::usage::ReportDataError;
+use billing_domain::usage::ReportKeyError;
 use billing_domain::webhook::{UnknownEventType, WebhookUrlError};
-use billing_import::{ColumnMapError, DelimiterError, FileNameError};
+use billing_import::{ColumnMapError, DecimalSeparatorError, DelimiterError, FileNameError};
 
 use crate::logo::LogoError;
 
@@ -32,6 +32,7 @@ impl Reason for UnknownCurrency {}
 impl Reason for ExpressionError {}
 impl Reason for NumberPrefixError {}
 impl Reason for FileNameError {}
+impl Reason for DecimalSeparatorError {}
 impl Reason for DelimiterError {}
 impl Reason for ColumnMapError {}
 impl Reason for LabelKeyError {}
@@ -60,7 +61,9 @@ impl Reason for DecimalError {
     fn code(&self) -> &'static str {
         match self {
             Self::NotANumber => "invalid_format",
-            Self::Negative | Self::Zero | Self::TooManyDigits { .. } | Self::OutOfRange { .. } => "out_of_range",
+            Self::Negative | Self::Zero | Self::TooManyDigits { .. } | Self::TooLarge { .. } | Self::OutOfRange { .. } => {
+                "out_of_range"
+            }
         }
     }
 }
@@ -107,11 +110,11 @@ impl Reason for UnknownEventType {
     }
 }
 
-impl Reason for ReportDataError {
+impl Reason for ReportKeyError {
     fn code(&self) -> &'static str {
         match self {
-            Self::TooManyKeys => "too_many",
-            Self::Key(_) | Self::Value(_) => "invalid_format",
+            Self::TooMany => "too_many",
+            Self::Invalid(_) => "invalid_format",
         }
     }
 }

@@ -18,9 +18,9 @@ use billing_domain::refs::{
     RefError, UsageProductRef, is_dot_segment,
 };
 use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
-use billing_domain::usage::{MAX_REPORT_KEY_CHARS, MAX_REPORT_KEYS, ReportData, ReportDataError, ReportValue};
+use billing_domain::usage::{MAX_REPORT_KEY_CHARS, ReportData};
+use billing_json::report_value;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, Type};
 
@@ -29,8 +29,8 @@ use super::input::Node;
 use super::schemas::{Schemas, integer, schemas};
 use super::wire::{
     self, AssignedRef, DUE_UPON_RECEIPT, DUE_UPON_USAGE, EmailText, ExactNumber, FreeFormEvent, MAX_VERSION, NamedRef,
-    NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataJson, SEVERAL_LINES,
-    SignedPriceInput, VISIBLE_LINE, VISIBLE_LINES, known, limited, texts,
+    NetTermsInput, NetTermsValue, ONE_LINE, PercentageInput, PriceInput, QuantityInput, ReportDataInput, ReportDataJson,
+    ReportedQuantityInput, SEVERAL_LINES, SignedPriceInput, VISIBLE_LINE, VISIBLE_LINES, known, limited, texts,
 };
 use crate::logo::{self, MAX_LOGO_CHARS};
 
@@ -77,6 +77,8 @@ pub struct Email;
 pub struct AmountText;
 /// A positive quantity.
 pub struct AboveZero;
+/// The quantity of reported usage, which is rounded.
+pub struct ReportedQuantity;
 /// Grace period in hours.
 pub struct GraceHours;
 /// Number of time units in a billing interval.
@@ -172,6 +174,7 @@ values! {
     SignedPrice as SignedPriceInput: |node| node.decimal(SignedPrice::parse), ExactNumber: |it| ExactNumber::from(*it);
     Quantity as QuantityInput: |node| node.decimal(Quantity::parse), ExactNumber: |it| ExactNumber::from(*it);
     AboveZero of Quantity as QuantityInput: |node| node.decimal(above_zero);
+    ReportedQuantity of Quantity as ReportedQuantityInput: |node| node.decimal(Quantity::parse_reported);
     AmountText of String as QuantityInput: |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned()));
     CustomerRef as NamedRef: |node| node.parsed(CustomerRef::parse), NamedRef: |it| NamedRef::from(it);
     EntityRef as NamedRef: |node| node.parsed(EntityRef::parse), NamedRef: |it| NamedRef::from(it);
@@ -185,7 +188,7 @@ values! {
     DocumentRef as AssignedRef: |node| node.parsed(DocumentRef::parse), AssignedRef: |it| AssignedRef::from(*it);
     AnyEventRef of String as AssignedRef: |node| node.line().map(|line| line.as_str().to_owned());
     FreeForm of String as FreeFormEvent: |node| node.object(|_| Some(node.json().to_string()));
-    ReportData as ReportDataJson: report_data, ReportDataJson: |it| ReportDataJson::from(it);
+    ReportData as ReportDataInput: report_data, ReportDataJson: |it| ReportDataJson::from(it);
     Password of String as PasswordInput: |node| node.line().map(|line| line.as_str().to_owned());
 }
 
@@ -283,37 +286,12 @@ fn net_terms(node: Node<'_>) -> Option<NetTerms> {
     }
 }
 
-/// Reads an object of scalars, or a string with its JSON.
+/// Reads an object, or a string with its JSON.
 fn report_data(node: Node<'_>) -> Option<ReportData> {
     let Some(text) = node.as_text() else { return report_object(node) };
     node.unpacked(text, report_object)
 }
 
 fn report_object(node: Node<'_>) -> Option<ReportData> {
-    node.taken(ReportData::new(report_entries(node, report_entry)?))
-}
-
-/// Reads the entries of an object with at most as many entries as report data can have.
-pub(super) fn report_entries<T>(node: Node<'_>, read: fn(&str, Node<'_>) -> Option<(String, T)>) -> Option<Vec<(String, T)>> {
-    node.object(|fields| {
-        let entries = fields.entries();
-        if entries.len() > MAX_REPORT_KEYS {
-            return node.taken(Err(ReportDataError::TooManyKeys));
-        }
-        let all: Vec<Option<(String, T)>> = entries.map(|(key, node)| read(key, node)).collect();
-        all.into_iter().collect()
-    })
-}
-
-/// Reads one entry and checks it against the domain's limits, so that every invalid entry is reported.
-fn report_entry(key: &str, node: Node<'_>) -> Option<(String, ReportValue)> {
-    let value = match node.json() {
-        Value::Null => ReportValue::Null,
-        Value::Bool(value) => ReportValue::Bool(*value),
-        Value::Number(number) => ReportValue::Number(number.as_str().to_owned()),
-        Value::String(text) => ReportValue::Text(text.clone()),
-        Value::Array(_) | Value::Object(_) => return node.refuse("wrong_type", "must be a string, number, true, false or null"),
-    };
-    let entry = (key.to_owned(), value);
-    node.taken(ReportData::new(vec![entry.clone()])).map(|_| entry)
+    node.object(|fields| Some(ReportData::new(fields.entries().map(|(key, node)| (key.to_owned(), report_value(node.json()))))))
 }

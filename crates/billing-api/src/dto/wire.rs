@@ -152,6 +152,9 @@ macro_rules! decimal_inputs {
 decimal_inputs! {
     /// A number or numeric string of at least 0, with at most 15 integer and 9 fractional digits.
     QuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
+    /// A number or numeric string of at least 0, with at most 15 integer digits and 64 characters. It is rounded half away from zero
+    /// to 9 fractional digits.
+    ReportedQuantityInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_000_000_u64));
     /// A number or numeric string of at least 0, with at most 9 integer and 12 fractional digits.
     PriceInput: |number: ObjectBuilder| number.minimum(Some(0)).exclusive_maximum(Some(1_000_000_000_u64));
     /// A number or numeric string, positive or negative, with at most 9 integer and 12 fractional digits.
@@ -269,7 +272,7 @@ fn columns(value: ObjectBuilder, description: &str) -> ObjectBuilder {
 
 fn report_data() -> ObjectBuilder {
     let scalars = SchemaType::from_iter([Type::String, Type::Number, Type::Boolean, Type::Null]);
-    let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(ONE_LINE));
+    let value = ObjectBuilder::new().schema_type(scalars).max_length(Some(MAX_REPORT_VALUE_BYTES)).pattern(Some(SEVERAL_LINES));
     let columns = columns(value, "Keys and scalar values that become columns of the usage report, in this order.");
     columns.examples([json!({"region": "eu-1", "requests": 12.50})])
 }
@@ -328,8 +331,25 @@ fn report_mapping() -> OneOfBuilder {
     OneOfBuilder::new().item(columns).item(text).description(Some("Source of the usage report's columns."))
 }
 
+/// Report data in requests, of any form.
+pub struct ReportDataInput;
+
+fn report_data_input() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))
+        .description(Some(format!(
+            "Keys and values that become columns of the usage report, in this order. An event is never rejected for their form. \
+             The first {MAX_REPORT_KEYS} keys are kept, each cut to {MAX_REPORT_KEY_CHARS} characters, and texts cut to \
+             {MAX_REPORT_VALUE_BYTES} bytes. A list or an object becomes its JSON text. Control characters are replaced, except \
+             line breaks and tabs in values."
+        )))
+        .examples([json!({"region": "eu-1", "requests": 12.50})])
+}
+
 schemas! {
     ReportDataJson: report_data();
+    ReportDataInput: report_data_input();
     FreeFormEvent: ObjectBuilder::new()
         .schema_type(Type::Object)
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(true)))

@@ -15,7 +15,7 @@ use billing_domain::violation::{Violation, Violations};
 use billing_json::JsonError;
 
 use super::{
-    CONFIRMATION_REQUIRED, CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, Problem, UNAVAILABLE_RETRY_SECONDS,
+    CONFIRMATION_REQUIRED, CONTENDED_RETRY_SECONDS, FieldProblem, INVALID_CODE, KEY_REUSE, Problem, UNAVAILABLE_RETRY_SECONDS,
     VALIDATION_FAILED, grouped, pointer, see_errors,
 };
 
@@ -93,7 +93,12 @@ impl Problem {
             }
             UseCaseError::NoMatch(refusal) => Self::of_match(refusal, error),
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
-            UseCaseError::IdempotencyKeyReuse => unprocessable("idempotency_key_reuse"),
+            UseCaseError::IdempotencyKeyReuse => unprocessable(KEY_REUSE),
+            UseCaseError::EventChanged(event_ref) => unprocessable(KEY_REUSE).about_recorded_event(*event_ref),
+            UseCaseError::LineChanged(event_ref) => unprocessable("line_changed").about_recorded_event(*event_ref),
+            UseCaseError::EventDeleted(event_ref) => {
+                Self::new(StatusCode::CONFLICT, "event_deleted", error.to_string()).about_recorded_event(Some(*event_ref))
+            }
             UseCaseError::EventsRefused(refused) => Self::batch_refused(
                 refused.iter().map(|(place, error)| (*place, Self::of(error).below_record(is_of_record(error)))),
             ),
@@ -116,7 +121,7 @@ impl Problem {
                 let detail = "the request would violate a ledger invariant, so nothing was stored";
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "invariant_violation", detail)
             }
-            UseCaseError::Store(StoreError::Contended) => {
+            UseCaseError::Store(StoreError::Contended) | UseCaseError::UnsettledConflict(_) => {
                 let detail = "too many requests change the same resource: retry after the given delay";
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "contended", detail).retry_after(CONTENDED_RETRY_SECONDS)
             }
@@ -282,6 +287,10 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
             | UseCaseError::IdempotencyKeyReuse
+            | UseCaseError::EventChanged(_)
+            | UseCaseError::LineChanged(_)
+            | UseCaseError::UnsettledConflict(_)
+            | UseCaseError::EventDeleted(_)
             | UseCaseError::Overloaded
             | UseCaseError::EventsRefused(_)
             | UseCaseError::FormatFailed { .. }

@@ -8,6 +8,7 @@ use std::fmt;
 use billing_application::error::{EventPlace, ResourceKind, UseCaseError};
 use billing_domain::access::{Permission, Scope};
 use billing_domain::notification::epoch::FeedRestart;
+use billing_domain::refs::EventRef;
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
 use http::StatusCode;
 use http::header::{ALLOW, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -16,6 +17,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::dto::values::TimestampText;
+use crate::dto::wire::AssignedRef;
 
 pub use mapping::not_found_code;
 
@@ -31,6 +33,8 @@ const REPORT_RETRY_SECONDS: u64 = 10;
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// Code of a request with invalid fields.
 const VALIDATION_FAILED: &str = "validation_failed";
+/// The code for an idempotency key of another request.
+const KEY_REUSE: &str = "idempotency_key_reuse";
 
 /// A refusal or failure, before it becomes a response.
 #[derive(Clone, Debug)]
@@ -55,6 +59,8 @@ enum Extension {
     /// The result of an import that stopped.
     Import(Value),
     FeedRestart(FeedRestart),
+    /// The recorded event whose key was used for other values.
+    Event(EventRef),
 }
 
 /// An invalid field.
@@ -129,6 +135,10 @@ pub struct ProblemJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     restored_to: Option<TimestampText>,
+    /// Recorded event whose idempotency key was used for other values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    event_ref: Option<AssignedRef>,
 }
 
 /// Declares problems without parameters: `name: STATUS "code", "detail"`, and an optional `Retry-After`.
@@ -378,10 +388,21 @@ impl Problem {
         Self { extension: Some(Box::new(Extension::FeedRestart(restart))), ..problem }
     }
 
-    fn restart(&self) -> Option<FeedRestart> {
+    /// Returns whether an idempotency key was used for another request.
+    pub fn is_key_reuse(&self) -> bool {
+        self.code == KEY_REUSE
+    }
+
+    fn about_recorded_event(self, event_ref: Option<EventRef>) -> Self {
+        let Some(event_ref) = event_ref else { return self };
+        Self { extension: Some(Box::new(Extension::Event(event_ref))), ..self }
+    }
+
+    /// Returns the recorded event whose key was used for other values.
+    pub fn recorded_event(&self) -> Option<EventRef> {
         match self.extension.as_deref() {
-            Some(Extension::FeedRestart(restart)) => Some(*restart),
-            Some(Extension::SupportedVersions(_) | Extension::Import(_)) | None => None,
+            Some(Extension::Event(event_ref)) => Some(*event_ref),
+            Some(Extension::SupportedVersions(_) | Extension::Import(_) | Extension::FeedRestart(_)) | None => None,
         }
     }
 
@@ -389,14 +410,7 @@ impl Problem {
     pub fn import(&self) -> Option<&Value> {
         match self.extension.as_deref() {
             Some(Extension::Import(result)) => Some(result),
-            Some(Extension::SupportedVersions(_) | Extension::FeedRestart(_)) | None => None,
-        }
-    }
-
-    fn supported_versions(&self) -> Option<&'static [&'static str]> {
-        match self.extension.as_deref() {
-            Some(Extension::SupportedVersions(versions)) => Some(*versions),
-            Some(Extension::Import(_) | Extension::FeedRestart(_)) | None => None,
+            Some(Extension::SupportedVersions(_) | Extension::FeedRestart(_) | Extension::Event(_)) | None => None,
         }
     }
 
@@ -428,7 +442,7 @@ impl Problem {
 
     /// Builds the problem document of a request.
     pub fn document<'p>(&'p self, instance: &'p str, request_id: &'p str) -> ProblemJson<'p> {
-        ProblemJson {
+        let document = ProblemJson {
             kind: format!("{TYPE_PREFIX}{}", self.code),
             title: title(self.code),
             status: self.status.as_u16(),
@@ -437,10 +451,21 @@ impl Problem {
             code: self.code,
             request_id,
             errors: self.listed_errors(),
-            supported: self.supported_versions(),
-            import: self.import(),
-            position: self.restart().map(|restart| restart.position),
-            restored_to: self.restart().map(|restart| TimestampText::from(restart.restored_to)),
+            supported: None,
+            import: None,
+            position: None,
+            restored_to: None,
+            event_ref: None,
+        };
+        match self.extension.as_deref() {
+            None => document,
+            Some(Extension::SupportedVersions(versions)) => ProblemJson { supported: Some(versions), ..document },
+            Some(Extension::Import(result)) => ProblemJson { import: Some(result), ..document },
+            Some(Extension::FeedRestart(FeedRestart { position, restored_to })) => {
+                let restored_to = Some(TimestampText::from(*restored_to));
+                ProblemJson { position: Some(*position), restored_to, ..document }
+            }
+            Some(Extension::Event(event_ref)) => ProblemJson { event_ref: Some(AssignedRef::from(event_ref)), ..document },
         }
     }
 }

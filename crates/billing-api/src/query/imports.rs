@@ -2,13 +2,15 @@
 
 use billing_application::formats::NamedFormat;
 use billing_domain::calendar::Timestamp;
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::UsageFormat;
 use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
-use billing_import::{ColumnMap, Delimiter, FileName, ReadOptions};
+use billing_import::{ColumnMap, DecimalSeparator, Delimiter, FileName, ReadOptions};
 
 use super::lists::NEWEST_FIRST;
 use super::updates::UpdateParams;
+use super::usage::ConflictParams;
 use super::{AnyText, DEFAULT_PAGE_SIZE, Paged, digits, paged};
 use crate::dto::declare::{params, wire};
 use crate::dto::enums::ListOrderWord;
@@ -27,14 +29,17 @@ params! {
         dry_run: bool = false,
         /// Usage format that converts the lines. Default: the built-in format.
         format_name: Option<OneLine>,
-        /// CSV delimiter. Default: detected from comma, semicolon and tab.
+        /// CSV delimiter. Default: the one of a first line `sep=;`, else detected from comma, semicolon and tab.
         delimiter: Option<Delimiter>,
+        /// Decimal separator in `quantity` cells of CSV: `.` or `,`. Default: `.`.
+        decimal: DecimalSeparator = DecimalSeparator::Point,
         /// New names of CSV columns, as a JSON object: `{"Zeit": "timestamp", "Kunde": "customer_ref"}`. Columns renamed
         /// to `null` are ignored; other columns retain their names.
         columns: ColumnMap = ColumnMap::default(),
         /// First line to process, to continue an import that stopped. Lines count from 1, including the header line; in a
         /// JSON array, elements count. Earlier lines are not counted in the result. Default: 1.
         from_line: LineNumber = 1,
+        @flat conflicts: ConflictParams,
     }
 }
 
@@ -67,6 +72,7 @@ pub struct ImportOptions {
     pub reading: ReadOptions,
     pub format: NamedFormat,
     pub dry_run: bool,
+    pub on_conflict: OnConflict,
     pub from_line: u64,
 }
 
@@ -76,8 +82,10 @@ impl ImportParams {
         let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
         let format = NamedFormat::Name(format_name.clone());
         let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
-        let reading = ReadOptions { format_name, name: self.name, delimiter: self.delimiter, columns: self.columns };
-        ImportOptions { reading, format, dry_run: self.dry_run, from_line: self.from_line.into() }
+        let Self { name, delimiter, columns, decimal, .. } = self;
+        let reading = ReadOptions { format_name, name, delimiter, columns, decimal };
+        let on_conflict = self.conflicts.on_conflict;
+        ImportOptions { reading, format, dry_run: self.dry_run, on_conflict, from_line: self.from_line.into() }
     }
 }
 
@@ -91,6 +99,7 @@ wire! {
         |_| text().min_length(Some(1)).max_length(Some(FileName::MAX_CHARS)).examples(["gateway-2026-01.csv"]);
     ColumnMap: |node| node.parsed(ColumnMap::parse), |_| text().examples([r#"{"Zeit": "timestamp", "note": null}"#]);
     Delimiter: |node| node.parsed(Delimiter::parse), |_| text().min_length(Some(1)).max_length(Some(1));
+    DecimalSeparator: |node| node.parsed(DecimalSeparator::parse), |_| text().enum_values(Some([".", ","]));
 }
 
 paged! {
@@ -133,7 +142,7 @@ mod tests {
 
     #[test]
     fn every_wrong_parameter_is_named() {
-        let raw = format!("dry_run=yes&name={}&delimiter=ab&format_name=&from_line=0", "n".repeat(240));
+        let raw = format!("dry_run=yes&name={}&delimiter=ab&format_name=&from_line=0&decimal=;", "n".repeat(240));
         let problem = query(&raw).read::<ImportParams>().map(ImportParams::asked).expect_err("refused");
         let expected = [
             ("/dry_run", "invalid_value"),
@@ -141,6 +150,7 @@ mod tests {
             ("/delimiter", "invalid_format"),
             ("/format_name", "too_short"),
             ("/from_line", "out_of_range"),
+            ("/decimal", "invalid_format"),
         ];
         assert_eq!(problem.fields(), expected.map(|(pointer, code)| (pointer.to_owned(), code)));
     }

@@ -2,6 +2,8 @@
 
 use billing_application::usage::{EventQuery, ReportOf};
 use billing_domain::calendar::{Date, TimeZone, Timestamp};
+use billing_domain::event_input::OnConflict;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::page::{Order, UpdateFilter};
 use billing_domain::ports::{EventFilter, RefusedFilter};
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, UsageProductRef};
@@ -24,11 +26,20 @@ const FROM: &str = "from";
 const TO: &str = "to";
 
 params! {
+    /// What happens to an event whose idempotency key was used for other values.
+    ConflictParams {
+        /// `REJECT`: the event is rejected. `UPDATE`: the recorded event gets these values. Default: REJECT.
+        on_conflict: OnConflict = OnConflict::Reject,
+    }
+}
+
+params! {
     /// Options of a batch.
     BatchParams {
         /// Whether one rejected event rejects the whole batch, as in the body of a JSON batch. Default: false.
         atomic: bool = false,
         @flat format: FormatFields,
+        @flat conflicts: ConflictParams,
     }
 }
 
@@ -73,7 +84,7 @@ impl EventParams {
             updates: UpdateFilter::default(),
             labels: self.labels.0,
         };
-        Some(EventQuery { customer_ref: possible(self.customer_ref)?, filter })
+        Some(EventQuery { customer_ref: possible(self.customer_ref)?, key: None, filter })
     }
 }
 
@@ -81,11 +92,20 @@ params! {
     /// Filters and page of usage events.
     EventListParams {
         @flat events: EventParams,
+        /// Idempotency key of the event, with `customer_ref`. Finds a deleted event, too.
+        idempotency_key: Option<IdempotencyKey>,
         /// Sort order. Default: by time of usage. `created` sorts by time of recording, which is fast for any number of
         /// events.
         order: EventOrderWord = Order::default(),
         @flat updates: UpdateParams,
         @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+    with {
+        fn check(fields: Fields<'_>) {
+            if fields.has("idempotency_key") && !fields.has(BY_CUSTOMER) {
+                fields.refuse::<()>(BY_CUSTOMER, "required", "must be given, because an idempotency key belongs to a customer");
+            }
+        }
     }
 }
 
@@ -94,7 +114,7 @@ impl EventListParams {
     pub fn query(self) -> Option<EventQuery> {
         let updates = self.updates.filter();
         let query = self.events.query()?;
-        Some(EventQuery { filter: EventFilter { updates, ..query.filter }, ..query })
+        Some(EventQuery { key: self.idempotency_key, filter: EventFilter { updates, ..query.filter }, ..query })
     }
 }
 

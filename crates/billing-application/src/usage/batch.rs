@@ -2,9 +2,8 @@
 
 use billing_domain::event_input::{NamedCustomer, NewUsageEvent, UsageBatch};
 
-use super::ingest::IngestOutcome;
-use super::read::EventView;
-use super::record::record_usage;
+use super::outcome::{EventAnswer, IngestOutcome};
+use super::record::{conflicts_in, record_usage};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -22,12 +21,36 @@ pub struct BatchOutcome {
     pub stopped_by: Option<UseCaseError>,
 }
 
+impl BatchOutcome {
+    /// Returns the positions of conflicts, which the writer leaves, in parts for one transaction each.
+    pub fn conflicts(&self) -> Vec<Vec<usize>> {
+        conflicts_in(&self.results).chunks(EVENTS_PER_TRANSACTION).map(<[usize]>::to_vec).collect()
+    }
+
+    /// Replaces conflicts by the results of their transaction. If it failed, the batch stops at the first of them.
+    pub fn settle(&mut self, conflicts: &[usize], delivered: UseCaseResult<Vec<UseCaseResult<IngestOutcome>>>) {
+        match delivered {
+            Ok(results) => {
+                for (index, result) in conflicts.iter().zip(results) {
+                    if let Some(conflict) = self.results.get_mut(*index) {
+                        *conflict = result;
+                    }
+                }
+            }
+            Err(error) => {
+                self.results.truncate(conflicts.first().copied().unwrap_or(0));
+                self.stopped_by = Some(error);
+            }
+        }
+    }
+}
+
 /// Records a batch that is atomic or has an idempotency key, in one transaction. The stored response therefore describes
 /// exactly the stored events. The [writer](super::UsageWriter) records all other batches.
 ///
 /// # Errors
 /// Returns all errors of [`record_usage`].
-pub fn record_batch(cx: &mut Cx<'_>, batch: &UsageBatch, answer: &dyn Fn(&EventView) -> String) -> UseCaseResult<BatchOutcome> {
+pub fn record_batch(cx: &mut Cx<'_>, batch: &UsageBatch, answer: EventAnswer) -> UseCaseResult<BatchOutcome> {
     Ok(BatchOutcome { results: record_usage(cx, &batch.events, batch.neighbours, answer)?, stopped_by: None })
 }
 

@@ -9,17 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
-use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, require_not_future};
+use billing_domain::event_input::{EventUpdate, NamedCustomer, NamedUsageProduct, NewUsageEvent, require_not_future};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ledger::{ContractBook, issue, post};
 use billing_domain::matching::{EventFacts, check_validations, match_changed_event};
 use billing_domain::party::{Customer, Entity};
+use billing_domain::patch::Patch;
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractKey, CustomerId, EventRef, OrganizationId, UsageProductRef};
 use billing_domain::text::OneLine;
-use billing_domain::usage::{CountedEvent, Placement, UsageEvent, UsageKey};
+use billing_domain::usage::{CountedEvent, EventKeyRecord, FactsDigest, Placement, UsageEvent, UsageKey};
 use billing_domain::violation::Violations;
 
 use super::ingest::MAX_HOLD_ATTEMPTS;
+use super::outcome::EventAnswer;
 use super::read::{EventView, view_events};
 use super::working_books::{ChangeCandidate, TargetPeriod, WorkingBooks, contracts_of, is_read};
 use crate::book_repository::{self, corrupt, entities_of};
@@ -33,6 +36,39 @@ pub enum EventChange {
     Update(Box<EventUpdate>),
     /// Deletes the event. It is no longer counted, but its row and all revisions remain.
     Delete,
+}
+
+/// The delivery of an event under the key of a recorded one.
+#[derive(Clone, Debug)]
+pub(super) struct Delivery {
+    key: IdempotencyKey,
+    /// The facts that were last delivered under the key.
+    before: FactsDigest,
+    facts: FactsDigest,
+    answer: EventAnswer,
+}
+
+impl Delivery {
+    /// Returns the delivery of an event and the update of the recorded event, or `None` if the event has no key.
+    pub(super) fn of(event: &NewUsageEvent, before: FactsDigest, answer: EventAnswer) -> Option<(Self, EventUpdate)> {
+        let update = EventUpdate {
+            occurred_at: Some(event.occurred_at),
+            quantity: Some(event.quantity),
+            report_data: event.report_data.clone().map_or(Patch::Clear, Patch::Set),
+            validations: event.validations.clone().map_or(Patch::Keep, Patch::Set),
+            // The key belongs to the customer.
+            customer: None,
+            usage_product: Some(event.usage_product.clone()),
+            formatted: event.formatted.clone(),
+        };
+        Some((Self { key: event.key.clone()?, before, facts: event.facts(), answer }, update))
+    }
+
+    /// Returns the record of the key after the delivery.
+    fn record(&self, view: &EventView) -> EventKeyRecord {
+        let EventAnswer { form, render } = self.answer;
+        EventKeyRecord { key: self.key.clone(), facts: self.facts, event_ref: view.event.event_ref, answer: render(view), form }
+    }
 }
 
 /// The result of a change.
@@ -67,7 +103,7 @@ pub fn delete_event(cx: &mut Cx<'_>, event_ref: EventRef) -> UseCaseResult<()> {
 }
 
 fn change(cx: &mut Cx<'_>, event_ref: EventRef, change: &EventChange) -> UseCaseResult<ChangeOutcome> {
-    let changing = ChangeBatch { asked: &[ChangeRequest { event_ref, change }] };
+    let changing = ChangeBatch { asked: &[ChangeRequest { event_ref, change, delivery: None }] };
     for _ in 0..MAX_HOLD_ATTEMPTS {
         if let Some(changed) = changing.decide(cx)?.pop().flatten() {
             return changed;
@@ -81,6 +117,8 @@ fn change(cx: &mut Cx<'_>, event_ref: EventRef, change: &EventChange) -> UseCase
 pub(super) struct ChangeRequest<'a> {
     pub(super) event_ref: EventRef,
     pub(super) change: &'a EventChange,
+    /// Set if the change was delivered under the event's key.
+    pub(super) delivery: Option<&'a Delivery>,
 }
 
 /// Changes of an organization's events to be made in one transaction.
@@ -169,8 +207,15 @@ impl ChangeBatch<'_> {
         let (indices, events): (Vec<usize>, Vec<UsageEvent>) = shown.into_iter().unzip();
         if !events.is_empty() {
             let views = view_events(cx.tx, cx.organization, &Vec::from_iter(books.now.values()), events)?;
+            let mut delivered = Vec::new();
             for (index, view) in indices.into_iter().zip(views) {
+                if let Some(delivery) = self.asked[index].delivery {
+                    delivered.push((view.event.customer_id, delivery.before, delivery.record(&view)));
+                }
                 outcomes[index] = Some(Ok(ChangeOutcome::Updated(Box::new(view))));
+            }
+            if !delivered.is_empty() {
+                cx.tx.update_event_keys(cx.organization, &delivered)?;
             }
         }
         Ok(outcomes)
@@ -190,14 +235,18 @@ impl ChangeBatch<'_> {
             None => cx.tx.events_by_refs(cx.organization, &refs)?,
             Some(customers) => cx.tx.events_of_customers(cx.organization, customers, &refs)?,
         };
-        let live = found.into_iter().filter(|event| !event.deleted);
-        let live: BTreeMap<EventRef, UsageEvent> = live.map(|event| (event.event_ref, event)).collect();
+        let (live, deleted): (Vec<UsageEvent>, Vec<UsageEvent>) = found.into_iter().partition(|event| !event.deleted);
+        let live: BTreeMap<EventRef, UsageEvent> = live.into_iter().map(|event| (event.event_ref, event)).collect();
         // Names were compared at the first load, and customer and product of an event never change.
         let names = if again_of.is_none() { Some(self.names(cx, &indices, &live)?) } else { None };
         let mut seen: Vec<(usize, UseCaseResult<ChangeCandidate>)> = Vec::with_capacity(indices.len());
         for index in indices {
-            let ChangeRequest { event_ref, change } = self.asked[index];
-            let looked = live.get(&event_ref).cloned().ok_or(UseCaseError::Unknown(ResourceKind::Event)).and_then(|event| {
+            let ChangeRequest { event_ref, change, delivery } = self.asked[index];
+            let missing = || match delivery {
+                Some(_) if deleted.iter().any(|event| event.event_ref == event_ref) => UseCaseError::EventDeleted(event_ref),
+                _ => UseCaseError::Unknown(ResourceKind::Event),
+            };
+            let looked = live.get(&event_ref).cloned().ok_or_else(missing).and_then(|event| {
                 let revised = match change {
                     EventChange::Delete => UsageEvent { deleted: true, ..event.clone() },
                     EventChange::Update(update) => {
@@ -254,7 +303,7 @@ impl ChangeBatch<'_> {
     fn names(&self, cx: &mut Cx<'_>, indices: &[usize], live: &BTreeMap<EventRef, UsageEvent>) -> UseCaseResult<ReferencedNames> {
         let (mut customers, mut products) = (BTreeSet::new(), BTreeSet::new());
         for index in indices {
-            let ChangeRequest { event_ref, change: EventChange::Update(update) } = self.asked[*index] else { continue };
+            let ChangeRequest { event_ref, change: EventChange::Update(update), .. } = self.asked[*index] else { continue };
             let Some(event) = live.get(&event_ref) else { continue };
             if update.customer.is_some() {
                 customers.insert(event.customer_id);

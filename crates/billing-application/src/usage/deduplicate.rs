@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::event_input::require_not_future;
+use billing_domain::event_input::{OnConflict, require_not_future};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
-use billing_domain::refs::CustomerId;
-use billing_domain::usage::EventKeyRecord;
+use billing_domain::refs::{CustomerId, EventRef};
+use billing_domain::usage::{EventKeyRecord, UsageEvent};
 
 use super::ingest::{IngestBatch, IngestItem, IngestProgress, ResolvedEvent};
 use super::names::NameLookup;
+use super::outcome::Conflict;
+use super::read::{EventView, view_events};
+use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -17,6 +20,15 @@ use crate::error::{UseCaseError, UseCaseResult};
 struct CustomerEvent<'n> {
     index: usize,
     customer: &'n Customer,
+}
+
+/// An event with the key of an earlier event in the same batch.
+pub(super) struct Duplicate {
+    pub(super) index: usize,
+    /// The earlier event.
+    pub(super) first: usize,
+    /// Whether it has the same facts. Otherwise it is rejected.
+    pub(super) is_same: bool,
 }
 
 impl IngestBatch<'_> {
@@ -59,10 +71,7 @@ impl IngestBatch<'_> {
         arrived: Vec<CustomerEvent<'n>>,
         progress: &mut IngestProgress<'_>,
     ) -> UseCaseResult<Vec<CustomerEvent<'n>>> {
-        let key_of = |arrived: &CustomerEvent<'_>| {
-            let sent = self.events[arrived.index].event.sent.as_ref()?;
-            Some((arrived.customer.id, sent.key.clone()))
-        };
+        let key_of = |arrived: &CustomerEvent<'_>| Some((arrived.customer.id, self.events[arrived.index].event.key.clone()?));
         let keys: BTreeSet<(CustomerId, IdempotencyKey)> = arrived.iter().filter_map(key_of).collect();
         if keys.is_empty() {
             return Ok(arrived);
@@ -71,33 +80,104 @@ impl IngestBatch<'_> {
         for (customer_id, event) in cx.tx.event_key_records(cx.organization, &Vec::from_iter(keys))? {
             kept.insert((customer_id, event.key.clone()), event);
         }
+        let mut changed: Vec<CustomerEvent<'n>> = Vec::new();
         let mut first: BTreeMap<(CustomerId, &IdempotencyKey), usize> = BTreeMap::new();
+        // Later events with the key of one that changes a recorded event wait for it.
+        let mut changing: BTreeSet<(CustomerId, &IdempotencyKey)> = BTreeSet::new();
         let mut fresh = Vec::with_capacity(arrived.len());
         for arrived in arrived {
-            let Some(sent) = &self.events[arrived.index].event.sent else {
+            let IngestItem { event, answer, .. } = &self.events[arrived.index];
+            let Some(key) = &event.key else {
                 fresh.push(arrived);
                 continue;
             };
-            let customer_id = arrived.customer.id;
-            if let Some(kept) = kept.get(&(customer_id, sent.key.clone())) {
-                if kept.body == sent.body.digest() {
+            let of_customer = (arrived.customer.id, key);
+            let updates = event.on_conflict == OnConflict::Update;
+            if changing.contains(&of_customer) && updates {
+                progress.mark_conflict(arrived.index, None);
+            } else if let Some(kept) = kept.get(&(arrived.customer.id, key.clone())) {
+                if kept.facts != event.facts() {
+                    changing.insert(of_customer);
+                    changed.push(arrived);
+                } else if kept.form == answer.form {
                     progress.repeat(arrived.index, kept.answer.clone());
                 } else {
-                    progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?;
+                    progress.show(arrived.index, kept.event_ref);
                 }
-                continue;
-            }
-            match first.get(&(customer_id, &sent.key)) {
-                None => {
-                    first.insert((customer_id, &sent.key), arrived.index);
-                    fresh.push(arrived);
+            } else if let Some(first) = first.get(&of_customer).copied() {
+                let is_same = self.events[first].event.facts() == event.facts();
+                if is_same || !updates {
+                    progress.mark_duplicate(Duplicate { index: arrived.index, first, is_same });
+                } else {
+                    changing.insert(of_customer);
+                    progress.mark_conflict(arrived.index, None);
                 }
-                Some(first) if self.events[*first].event.sent.as_ref() == Some(sent) => {
-                    progress.mark_duplicate(arrived.index, *first)
-                }
-                Some(_) => progress.refuse(arrived.index, UseCaseError::IdempotencyKeyReuse)?,
+            } else {
+                first.insert(of_customer, arrived.index);
+                fresh.push(arrived);
             }
         }
+        self.compare_changed(cx, &kept, changed, progress)?;
         Ok(fresh)
+    }
+
+    /// Decides on events whose keys were used for other facts. The same record is a repeat, even if its format was edited since.
+    fn compare_changed(
+        &self,
+        cx: &mut Cx<'_>,
+        kept: &BTreeMap<(CustomerId, IdempotencyKey), EventKeyRecord>,
+        changed: Vec<CustomerEvent<'_>>,
+        progress: &mut IngestProgress<'_>,
+    ) -> UseCaseResult<()> {
+        let record_of = |changed: &CustomerEvent<'_>| {
+            let key = self.events[changed.index].event.key.clone()?;
+            kept.get(&(changed.customer.id, key))
+        };
+        let refs: BTreeSet<EventRef> = changed.iter().filter_map(record_of).map(|kept| kept.event_ref).collect();
+        if refs.is_empty() {
+            return Ok(());
+        }
+        let found = cx.tx.events_by_refs(cx.organization, &Vec::from_iter(refs))?;
+        let found: BTreeMap<EventRef, UsageEvent> = found.into_iter().map(|event| (event.event_ref, event)).collect();
+        for changed in changed {
+            let IngestItem { event, answer, .. } = &self.events[changed.index];
+            let Some(record) = record_of(&changed) else { continue };
+            let present = found.get(&record.event_ref);
+            let present = present.ok_or_else(|| corrupt("an idempotency key", &record.event_ref, "names no event"))?;
+            let updates = event.on_conflict == OnConflict::Update;
+            let is_resent = match (&event.formatted, &present.formatted) {
+                (Some(sent), Some(present)) => sent.raw_event == present.raw_event && !updates,
+                _ => false,
+            };
+            if !is_resent {
+                if updates {
+                    let conflict = Conflict { event_ref: record.event_ref, before: record.facts };
+                    progress.mark_conflict(changed.index, Some(conflict));
+                } else {
+                    progress.refuse(changed.index, UseCaseError::EventChanged(Some(record.event_ref)))?;
+                }
+            } else if record.form == answer.form {
+                progress.repeat(changed.index, record.answer.clone());
+            } else {
+                progress.show(changed.index, record.event_ref);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns recorded events as they are now, for responses of another form than the stored ones.
+    pub(super) fn views_of(&self, cx: &mut Cx<'_>, shown: Vec<(usize, EventRef)>) -> UseCaseResult<Vec<(usize, EventView)>> {
+        if shown.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (indices, refs): (Vec<usize>, Vec<EventRef>) = shown.into_iter().unzip();
+        let found = cx.tx.events_by_refs(cx.organization, &refs)?;
+        let found: BTreeMap<EventRef, UsageEvent> = found.into_iter().map(|event| (event.event_ref, event)).collect();
+        let event = |event_ref: &EventRef| {
+            let event = found.get(event_ref).cloned();
+            event.ok_or_else(|| corrupt("an idempotency key", event_ref, "names no event").into())
+        };
+        let events = refs.iter().map(event).collect::<UseCaseResult<Vec<_>>>()?;
+        Ok(indices.into_iter().zip(view_events(cx.tx, cx.organization, &[], events)?).collect())
     }
 }

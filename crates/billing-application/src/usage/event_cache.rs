@@ -128,7 +128,11 @@ impl Weighter<CacheKey, Arc<CacheEntry>> for ByBytes {
 /// Returns the approximate memory of a contract in bytes: nearly all of it is that of its terms.
 fn contract_bytes(contract: &Contract) -> usize {
     let terms = contract.products.iter().flat_map(ContractProduct::terms);
-    let of_terms = terms.map(|terms| size_of::<ProductTerms>() + terms.line_items.iter().map(line_item_bytes).sum::<usize>());
+    // Each of the contracts that share line items counts its part.
+    let of_line_items = |terms: &ProductTerms| {
+        terms.line_items.iter().map(line_item_bytes).sum::<usize>() / Arc::strong_count(&terms.line_items).max(1)
+    };
+    let of_terms = terms.map(|terms| size_of::<ProductTerms>() + of_line_items(terms));
     size_of::<Contract>() + of_terms.sum::<usize>()
 }
 

@@ -2,13 +2,13 @@
 //! submitted text and the version of the format.
 
 use billing_domain::access::Principal;
-use billing_domain::event_input::{EventUpdate, MAX_RECORD_KEY_CHARS, NewUsageEvent};
+use billing_domain::event_input::{EventUpdate, MAX_RECORD_KEY_CHARS, NewUsageEvent, OnConflict};
 use billing_domain::format::{FormatError, FormatTarget, MappedRecord, UsageFormat};
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{EventRef, OrganizationId};
-use billing_domain::usage::{EventKey, FormattedSource, UsageEvent};
+use billing_domain::usage::{FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
 use super::change::live_event;
@@ -24,9 +24,9 @@ pub struct SentRecord {
     /// The text of a JSON object.
     pub event: String,
     /// The idempotency key of the request or the record, unless the format gives a key.
-    pub sent: Option<EventKey>,
-    /// The digest of the record, for the keys that the format gives.
-    pub body: BodyHash,
+    pub key: Option<IdempotencyKey>,
+    /// What happens to an event whose key has other facts.
+    pub on_conflict: OnConflict,
 }
 
 /// The events of a record, with the errors of single elements.
@@ -59,7 +59,8 @@ pub fn format_of_events(services: &Services, principal: &Principal, format: &Nam
 pub fn map_record(services: &Services, format: &UsageFormat, record: &SentRecord) -> UseCaseResult<RecordEvents> {
     map_events(services, format, &record.event)?.try_map(|item, mapped| {
         let MappedUsage { event, key } = mapped?;
-        Ok(NewUsageEvent { sent: key_of_event(key, (record.sent.as_ref(), record.body), item)?, ..event })
+        let key = key_of_event(key, record.key.as_ref(), item)?;
+        Ok(NewUsageEvent { key, on_conflict: record.on_conflict, ..event })
     })
 }
 
@@ -69,23 +70,30 @@ pub(super) struct MappedUsage {
     pub(super) key: Option<IdempotencyKey>,
 }
 
+impl MappedUsage {
+    /// Returns the record of an event in the default shape.
+    pub(super) fn shaped(event: NewUsageEvent) -> MappedRecord<Self, UseCaseError> {
+        MappedRecord::Event(Box::new(Self { event, key: None }))
+    }
+}
+
 /// Returns the key of an event: the key of its format, else the key of its record. The elements of a record have different keys.
 pub(super) fn key_of_event(
     of_format: Option<IdempotencyKey>,
-    (of_record, body): (Option<&EventKey>, BodyHash),
+    of_record: Option<&IdempotencyKey>,
     item: Option<usize>,
-) -> UseCaseResult<Option<EventKey>> {
+) -> UseCaseResult<Option<IdempotencyKey>> {
     match (of_format, of_record, item) {
-        (Some(key), ..) => Ok(Some(EventKey { key, body })),
-        (None, Some(sent), Some(item)) => {
-            let key = IdempotencyKey::parse(&format!("{}#{item}", sent.key.as_str())).map_err(|_| {
+        (Some(key), ..) => Ok(Some(key)),
+        (None, Some(key), Some(item)) => {
+            let key = IdempotencyKey::parse(&format!("{}#{item}", key.as_str())).map_err(|_| {
                 let detail =
                     format!("must be at most {MAX_RECORD_KEY_CHARS} characters, because the format gives several events");
                 Violations::one(&["idempotency_key"], "invalid_format", detail)
             })?;
-            Ok(Some(EventKey { key, body: sent.body }))
+            Ok(Some(key))
         }
-        (None, sent, _) => Ok(sent.cloned()),
+        (None, key, _) => Ok(key.cloned()),
     }
 }
 
@@ -105,7 +113,8 @@ pub(super) fn map_events(
             report_data: mapped.report_data,
             validations: mapped.validations,
             formatted: Some(source_of(format, event)),
-            sent: None,
+            key: None,
+            on_conflict: OnConflict::Reject,
             import: None,
         };
         Ok(MappedUsage { event, key: mapped.idempotency_key })

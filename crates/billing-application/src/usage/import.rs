@@ -7,18 +7,21 @@ use std::time::Duration;
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedCustomer, NewUsageEvent};
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::event_input::{
+    FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedUsageProduct, NewUsageEvent, OnConflict,
+};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
 use billing_domain::money::{Currency, Money};
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
+use billing_domain::usage::{FactsDigest, UsageEvent};
 use billing_domain::violation::Violations;
 
 use super::batch::{BatchOutcome, EVENTS_PER_TRANSACTION};
 use super::formatted::of_mapped;
 use super::import_lines::{EventOutcome, FileChunk, ImportChunkResult, LineOutcome, MappedLines, RefusedLine, RejectedLine};
-use super::ingest::IngestOutcome;
+use super::outcome::IngestOutcome;
 use super::read::EventView;
 use super::record::dry_run_usage;
 use super::recorded_lines::{KeyedLine, RecordedLines};
@@ -39,6 +42,8 @@ pub struct FileImportOptions<'o> {
     pub format: NamedFormat,
     /// The facts about the file to store with the import.
     pub file: ImportedFileFacts,
+    /// What happens to events whose keys have other facts.
+    pub on_conflict: OnConflict,
     /// Whether nothing is stored.
     pub dry_run: bool,
     /// The first line to process. Earlier lines are skipped and not counted.
@@ -91,10 +96,14 @@ pub fn import_file<E>(
     record: &mut RecordChunk<'_>,
     sink: &mut ImportSink<'_, E>,
 ) -> UseCaseResult<ImportedFile<E>> {
-    let FileImportOptions { format, file, dry_run, from_line, lines_per_transaction, may_go_on, retry_pause } = options;
+    let FileImportOptions { format, file, on_conflict, dry_run, from_line, lines_per_transaction, may_go_on, retry_pause } =
+        options;
     let mut lines = lines.skip_while(|line| line.as_ref().is_ok_and(|line| line.number < from_line));
-    let mut import = retry(retry_pause, || FileImport::begin(transactions, format.clone(), file.clone(), dry_run))?;
-    let step = lines_per_transaction.unwrap_or(if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
+    let mut import =
+        retry(retry_pause, || FileImport::begin(transactions, (format.clone(), file.clone()), on_conflict, dry_run))?;
+    // A transaction must not lock the contracts of later lines after the totals of earlier ones.
+    let is_one = dry_run || transactions.is_joined();
+    let step = lines_per_transaction.unwrap_or(if is_one { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
     import.events_per_transaction = step;
     let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, from_line);
     let (mut chunk, mut unreadable) = (FileChunk::default(), None);
@@ -163,12 +172,13 @@ fn retry<T>(pause: Option<Duration>, mut work: impl FnMut() -> UseCaseResult<T>)
 pub struct FileImport {
     organization: OrganizationId,
     format: NamedFormat,
+    on_conflict: OnConflict,
     /// `None` in a dry run.
     import_ref: Option<ImportRef>,
     summary: ImportSummary,
     places: HashMap<AffectedDocumentKey, usize>,
     /// The event keys that would be stored by now, for each customer. Only used in a dry run.
-    tried: BTreeMap<(CustomerRef, IdempotencyKey), BodyHash>,
+    tried: BTreeMap<(CustomerRef, IdempotencyKey), FactsDigest>,
     /// The number of batches in a dry run. Document totals are only known for a file with one batch.
     slices: usize,
     recorded_lines: RecordedLines,
@@ -181,6 +191,8 @@ pub struct FileImport {
 pub struct ImportSummary {
     /// The number of events that were recorded, or would be in a dry run.
     pub recorded: u64,
+    /// The number of events that were recorded earlier and got other facts, or would get them in a dry run.
+    pub updated: u64,
     /// The number of events that were already recorded earlier.
     pub already_there: u64,
     /// The number of these events that are identified only by file name and line number.
@@ -253,8 +265,8 @@ impl FileImport {
     /// Returns [`UseCaseError::Store`] if the record cannot be stored.
     pub fn begin(
         transactions: &mut Transactions<'_, '_>,
-        format: NamedFormat,
-        file: ImportedFileFacts,
+        (format, file): (NamedFormat, ImportedFileFacts),
+        on_conflict: OnConflict,
         dry_run: bool,
     ) -> UseCaseResult<Self> {
         let services = transactions.services();
@@ -272,6 +284,7 @@ impl FileImport {
         Ok(Self {
             organization,
             format,
+            on_conflict,
             import_ref,
             summary: ImportSummary::default(),
             places: HashMap::new(),
@@ -306,14 +319,10 @@ impl FileImport {
     ) -> UseCaseResult<ImportChunkResult> {
         let decided = self.decide_lines(transactions, events)?;
         let format = transactions.read(|tx| find_format(tx, self.organization, &self.format))?;
-        let mapped = MappedLines::map(transactions.services(), &format, (events, decided), self.events_per_transaction);
-        let MappedLines { mut outcomes, mut new_events, lines } = mapped;
-        // Only the mapping finds the customer of other lines.
-        let others = new_events.iter().filter(|(index, _)| events[outcomes[*index].line].customer_ref.is_none());
-        let others = others.filter_map(|(index, event)| {
-            Some(KeyedLine { index: *index, customer: event.customer.clone(), sent: event.sent.as_ref()? })
-        });
-        for index in self.recorded_before(transactions, others.collect())? {
+        let mapped =
+            MappedLines::map(transactions.services(), &format, (events, decided), self.on_conflict, self.events_per_transaction);
+        let MappedLines { mut outcomes, mut new_events, lines, .. } = mapped;
+        for index in self.recorded_before(transactions, &new_events)? {
             outcomes[index].result = Some(Ok(EventOutcome::Before));
         }
         new_events.retain(|(index, _)| outcomes[*index].result.is_none());
@@ -331,6 +340,7 @@ impl FileImport {
         for (index, result) in indices.into_iter().zip(results) {
             outcomes[index].result = Some(match result {
                 Ok(IngestOutcome::Recorded(view)) => Ok(EventOutcome::Recorded(view)),
+                Ok(IngestOutcome::Updated(view)) => Ok(EventOutcome::Updated(view)),
                 Ok(IngestOutcome::Replayed(_)) => Ok(EventOutcome::Before),
                 Err(refusal) => Err(refusal),
             });
@@ -354,7 +364,7 @@ impl FileImport {
         Ok(result)
     }
 
-    /// Decides lines without mapping them: copies of events, and events of known customers that are recorded.
+    /// Decides lines without mapping them: copies of events.
     fn decide_lines(
         &mut self,
         transactions: &mut Transactions<'_, '_>,
@@ -371,23 +381,29 @@ impl FileImport {
                 Some(_) | None => None,
             });
         }
-        let undecided = events.iter().enumerate().filter(|(index, _)| outcomes[*index].is_none());
-        let with_customer = undecided.filter_map(|(index, event)| {
-            let customer = NamedCustomer::Ref(event.customer_ref.clone()?);
-            Some(KeyedLine { index, customer, sent: event.known_by.as_ref()?.sent() })
-        });
-        for index in self.recorded_before(transactions, with_customer.collect())? {
-            outcomes[index] = Some(Ok(EventOutcome::Before));
-        }
         Ok(outcomes)
     }
 
-    /// Returns the positions of events that are recorded with the same content.
+    /// Returns the positions of events that are recorded with the same facts.
     fn recorded_before(
         &mut self,
         transactions: &mut Transactions<'_, '_>,
-        lines: Vec<KeyedLine<'_>>,
+        events: &[(usize, NewUsageEvent)],
     ) -> UseCaseResult<BTreeSet<usize>> {
+        let with_key = |(index, event): &'_ (usize, NewUsageEvent)| {
+            let key = event.key.clone()?;
+            Some(KeyedLine { index: *index, customer: event.customer.clone(), key, facts: event.facts() })
+        };
+        // A later event with a key of an updated one may have the facts from before the update.
+        let mut times: BTreeMap<&IdempotencyKey, usize> = BTreeMap::new();
+        for key in events.iter().filter_map(|(_, event)| event.key.as_ref()) {
+            *times.entry(key).or_default() += 1;
+        }
+        let is_alone = |event: &NewUsageEvent| {
+            let times = event.key.as_ref().and_then(|key| times.get(key));
+            event.on_conflict == OnConflict::Reject || times.is_none_or(|times| *times == 1)
+        };
+        let lines: Vec<KeyedLine> = events.iter().filter(|(_, event)| is_alone(event)).filter_map(with_key).collect();
         if lines.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -413,6 +429,7 @@ impl FileImport {
                 updated_at: cx.now,
                 stopped_at,
                 recorded: self.summary.recorded,
+                updated: self.summary.updated,
                 already_there: self.summary.already_there,
                 skipped: self.summary.skipped,
                 refused,
@@ -421,7 +438,7 @@ impl FileImport {
                 ..present
             };
             cx.tx.put_import(cx.organization, &import)?;
-            if self.summary.recorded == 0 {
+            if self.summary.recorded + self.summary.updated == 0 {
                 return Ok(());
             }
             let file = ImportFileSummary { name: import.file.name.clone(), import_ref, taken: self.summary.clone(), refused };
@@ -445,13 +462,15 @@ impl FileImport {
 
     fn count(&mut self, known_by: Option<&FileEventKey>, taken: EventOutcome, before: &DocumentSnapshot) -> UseCaseResult<()> {
         let taken = match (taken, known_by) {
-            (EventOutcome::Recorded(view), Some(FileEventKey::Own(sent))) if self.is_dry_run() => {
-                match self.tried.insert((view.customer_ref.clone(), sent.key.clone()), sent.body) {
+            (EventOutcome::Recorded(view), Some(FileEventKey::Own(key))) if self.is_dry_run() => {
+                let (tried, facts) = ((view.customer_ref.clone(), key.clone()), facts_of(&view.event));
+                match self.tried.insert(tried.clone(), facts) {
                     None => EventOutcome::Recorded(view),
-                    Some(body) if body == sent.body => EventOutcome::Before,
-                    Some(body) => {
-                        self.tried.insert((view.customer_ref.clone(), sent.key.clone()), body);
-                        return Err(UseCaseError::IdempotencyKeyReuse);
+                    Some(before) if before == facts => EventOutcome::Before,
+                    Some(_) if self.on_conflict == OnConflict::Update => EventOutcome::Updated(view),
+                    Some(before) => {
+                        self.tried.insert(tried, before);
+                        return Err(UseCaseError::EventChanged(None));
                     }
                 }
             }
@@ -465,6 +484,10 @@ impl FileImport {
             EventOutcome::Before | EventOutcome::Copy => self.summary.already_there += 1,
             EventOutcome::Recorded(view) => {
                 self.summary.recorded += 1;
+                self.touch(&view, before);
+            }
+            EventOutcome::Updated(view) => {
+                self.summary.updated += 1;
                 self.touch(&view, before);
             }
         }
@@ -561,10 +584,8 @@ impl FileImport {
     /// Returns a rejection with a message that suits the author of the file.
     fn explained(&self, known_by: Option<&FileEventKey>, refusal: UseCaseError) -> UseCaseError {
         match refusal {
-            UseCaseError::IdempotencyKeyReuse if matches!(known_by, Some(FileEventKey::Line(_))) => {
-                let detail = "this line of a file of that name was imported before and said something else: change the event it \
-                              made, or give another file another name";
-                UseCaseError::Conflict { code: "line_changed", detail: detail.to_owned() }
+            UseCaseError::EventChanged(event_ref) if matches!(known_by, Some(FileEventKey::Line(_))) => {
+                UseCaseError::LineChanged(event_ref)
             }
             refusal if self.format.is_built_in() => refusal,
             refusal => of_mapped(refusal),
@@ -572,10 +593,18 @@ impl FileImport {
     }
 }
 
-/// Returns the customers and documents of the events that were recorded now.
+/// Returns the facts of a recorded event.
+fn facts_of(event: &UsageEvent) -> FactsDigest {
+    let product = NamedUsageProduct::Ref(event.usage_product_ref.clone());
+    FactsDigest::of(event.occurred_at, &product, event.quantity, event.report_data.as_ref())
+}
+
+/// Returns the customers and documents of the events that were recorded or updated now.
 fn placed(results: &[UseCaseResult<IngestOutcome>]) -> impl Iterator<Item = (CustomerId, DocumentRef)> + '_ {
     results.iter().filter_map(|result| match result {
-        Ok(IngestOutcome::Recorded(view)) => Some((view.event.customer_id, view.event.placement.document_ref)),
+        Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view)) => {
+            Some((view.event.customer_id, view.event.placement.document_ref))
+        }
         Ok(IngestOutcome::Replayed(_)) | Err(_) => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, NewUsageEvent};
+use billing_domain::event_input::{FileEvent, FileEventKey, FileLine, NewUsageEvent, OnConflict};
 use billing_domain::format::{MappedRecord, UsageFormat};
 use billing_domain::idempotency::IdempotencyKey;
 
@@ -121,6 +121,8 @@ impl FileChunk {
 /// The result for an accepted event.
 pub(super) enum EventOutcome {
     Recorded(Box<EventView>),
+    /// It was recorded earlier and got other facts now.
+    Updated(Box<EventView>),
     /// It was recorded earlier under its key.
     Before,
     /// It refers to an existing event.
@@ -148,6 +150,8 @@ pub(super) struct MappedLines {
     pub(super) new_events: Vec<(usize, NewUsageEvent)>,
     /// The number of lines.
     pub(super) lines: usize,
+    /// What happens to events whose own keys have other facts.
+    on_conflict: OnConflict,
 }
 
 impl MappedLines {
@@ -157,9 +161,10 @@ impl MappedLines {
         services: &Services,
         format: &UsageFormat,
         (events, decided): (&[FileEvent], Vec<Option<UseCaseResult<EventOutcome>>>),
+        on_conflict: OnConflict,
         most: usize,
     ) -> Self {
-        let mut mapped = Self::default();
+        let mut mapped = Self { on_conflict, ..Self::default() };
         for (event, decided) in events.iter().zip(decided) {
             if mapped.new_events.len() >= most {
                 break;
@@ -167,7 +172,10 @@ impl MappedLines {
             match decided {
                 Some(result) => mapped.decide(None, event.known_by.clone(), Some(result)),
                 None => {
-                    let record = map_events(services, format, &event.event);
+                    let record = match &event.shaped {
+                        Some(shaped) => shaped.clone().map(MappedUsage::shaped).map_err(UseCaseError::from),
+                        None => map_events(services, format, &event.event),
+                    };
                     let has_room = record.as_ref().map_or(0, MappedRecord::events) <= most - mapped.new_events.len();
                     if !has_room && !mapped.new_events.is_empty() {
                         break;
@@ -205,8 +213,13 @@ impl MappedLines {
         let keyed = event.and_then(|MappedUsage { event, key }| Ok((event, known_by(line, key, item)?)));
         match keyed {
             Ok((event, known_by)) => {
-                let sent = known_by.as_ref().map(|key| key.sent().clone());
-                self.new_events.push((self.outcomes.len(), NewUsageEvent { sent, ..event }));
+                let on_conflict = match known_by {
+                    // An inserted row would shift all lines.
+                    Some(FileEventKey::Line(_)) => OnConflict::Reject,
+                    Some(FileEventKey::Own(_)) | None => self.on_conflict,
+                };
+                let key = known_by.as_ref().map(|known_by| known_by.key().clone());
+                self.new_events.push((self.outcomes.len(), NewUsageEvent { key, on_conflict, ..event }));
                 self.decide(item, known_by, None);
             }
             Err(refusal) => self.decide(item, line.known_by.clone(), Some(Err(refusal))),
@@ -217,7 +230,6 @@ impl MappedLines {
 /// Returns the key of a line's event: the key of its format, else the key of the line.
 fn known_by(line: &FileEvent, of_format: Option<IdempotencyKey>, item: Option<usize>) -> UseCaseResult<Option<FileEventKey>> {
     let is_by_line = of_format.is_none() && matches!(line.known_by, Some(FileEventKey::Line(_)));
-    let of_line = line.known_by.as_ref().map(FileEventKey::sent);
-    let key = key_of_event(of_format, (of_line, line.body), item)?;
+    let key = key_of_event(of_format, line.known_by.as_ref().map(FileEventKey::key), item)?;
     Ok(key.map(if is_by_line { FileEventKey::Line } else { FileEventKey::Own }))
 }

@@ -26,8 +26,10 @@ use billing_domain::refs::{
 };
 use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal};
 
+use super::deduplicate::Duplicate;
 use super::event_cache::PeriodKey;
-use super::read::{EventReferences, EventView};
+use super::outcome::{Conflict, EventAnswer, IngestOutcome};
+use super::read::EventReferences;
 use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
 use crate::carry_out::Cx;
@@ -42,33 +44,16 @@ pub(super) struct IngestBatch<'a> {
     pub(super) events: &'a [IngestItem<'a>],
     /// Only for [`IngestPath::DraftsOnly`].
     pub(super) shortcuts: Option<&'a Shortcuts<'a>>,
+    /// Contracts to lock exclusively besides those of the events, because later decisions of the transaction need them.
+    pub(super) also_held: BTreeSet<ContractKey>,
 }
 
-/// An event, its actor, and the function that builds the response for duplicates of its idempotency key.
+/// An event, its actor, and the response for duplicates of its idempotency key.
 #[derive(Clone, Copy)]
 pub(super) struct IngestItem<'a> {
     pub(super) event: &'a NewUsageEvent,
     pub(super) by: Actor,
-    pub(super) answer: &'a dyn Fn(&EventView) -> String,
-}
-
-/// The result for an accepted event.
-#[derive(Clone, Debug)]
-pub enum IngestOutcome {
-    /// The event was recorded now. Contains its document.
-    Recorded(Box<EventView>),
-    /// The event was recorded earlier under the same key. Contains the stored response.
-    Replayed(String),
-}
-
-impl IngestOutcome {
-    /// Returns the event if it was recorded now.
-    pub fn now(self) -> Option<EventView> {
-        match self {
-            Self::Recorded(view) => Some(*view),
-            Self::Replayed(_) => None,
-        }
-    }
+    pub(super) answer: EventAnswer,
 }
 
 /// An event whose customer and usage product are known.
@@ -103,8 +88,10 @@ impl MatchedEvent<'_> {
 /// The results of a batch so far.
 pub(super) struct IngestProgress<'n> {
     outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
-    /// Duplicates of an event in the same batch, each with the index of the first event.
-    duplicates: Vec<(usize, usize)>,
+    /// Events with the key of an earlier event in the same batch.
+    duplicates: Vec<Duplicate>,
+    /// Events that were recorded earlier, with responses of another form.
+    shown: Vec<(usize, EventRef)>,
     placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
     /// The texts of labels that `UNIQUE` counts, of the stored and the placed events.
     live: LiveLabels,
@@ -146,9 +133,19 @@ impl IngestProgress<'_> {
         self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(answer)));
     }
 
-    /// Records a duplicate of an event in the same batch.
-    pub(super) fn mark_duplicate(&mut self, index: usize, first: usize) {
-        self.duplicates.push((index, first));
+    /// Records that an event was recorded earlier, with a response of another form.
+    pub(super) fn show(&mut self, index: usize, event_ref: EventRef) {
+        self.shown.push((index, event_ref));
+    }
+
+    /// Records that an event needs a transaction that updates a recorded event.
+    pub(super) fn mark_conflict(&mut self, index: usize, conflict: Option<Conflict>) {
+        self.outcomes[index] = Some(Err(UseCaseError::UnsettledConflict(conflict)));
+    }
+
+    /// Records an event with the key of an earlier event in the same batch.
+    pub(super) fn mark_duplicate(&mut self, duplicate: Duplicate) {
+        self.duplicates.push(duplicate);
     }
 }
 
@@ -165,8 +162,14 @@ impl<'a> IngestBatch<'a> {
     pub(super) fn ingest(&self, cx: &mut Cx<'_>, path: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let (names, recalled) = recall(cx, self.shortcuts, &Vec::from_iter(self.new_events()))?;
         let outcomes = self.events.iter().map(|_| None).collect();
-        let (duplicates, placed) = (Vec::new(), Vec::new());
-        let mut progress = IngestProgress { outcomes, duplicates, placed, live: LiveLabels::default(), left: BTreeSet::new() };
+        let mut progress = IngestProgress {
+            outcomes,
+            duplicates: Vec::new(),
+            shown: Vec::new(),
+            placed: Vec::new(),
+            live: LiveLabels::default(),
+            left: BTreeSet::new(),
+        };
         let resolved = self.fresh(cx, &names, &mut progress)?;
         let (mut books, matched, refused) = match path {
             // The statement that finds the contracts also locks them.
@@ -221,13 +224,13 @@ impl<'a> IngestBatch<'a> {
     /// exclusive if a document has to be opened or corrected. Then nothing changes until the commit.
     fn hold<'n>(&self, cx: &mut Cx<'_>, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
         let organization = cx.organization;
-        let mut exclusive: BTreeSet<ContractRef> = BTreeSet::new();
+        let mut exclusive: BTreeSet<ContractRef> = self.also_held.iter().map(|contract| contract.contract).collect();
         for _ in 0..MAX_HOLD_ATTEMPTS {
             let ((contracts, matched, refused), _) = self.match_events(cx, resolved, None, &Recalled::default())?;
             let unknown = contracts.iter().filter(|(contract_ref, _)| !exclusive.contains(contract_ref));
             let (_, off_drafts) = self.on_drafts(cx, unknown.map(|(_, book)| book.clone()), &matched, &BTreeMap::new())?;
             exclusive.extend(off_drafts);
-            if contracts.is_empty() {
+            if contracts.is_empty() && self.also_held.is_empty() {
                 return Ok((contracts, matched, refused));
             }
             let lock_of = |(contract_ref, book): (&ContractRef, &ContractBook)| {
@@ -235,7 +238,9 @@ impl<'a> IngestBatch<'a> {
                 (book.contract.key(organization), lock)
             };
             let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
-            cx.tx.hold_contracts(&locks)?;
+            let all: BTreeMap<ContractKey, Lock> =
+                locks.iter().copied().chain(self.also_held.iter().map(|contract| (*contract, Lock::Exclusive))).collect();
+            cx.tx.hold_contracts(&Vec::from_iter(all))?;
             // Load after locking: the contract may have been changed, or a document issued, in between.
             let agreements = cx.tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &ContractHeader| {
@@ -460,7 +465,7 @@ impl<'a> IngestBatch<'a> {
         books: &BooksByRef,
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
-        let IngestProgress { mut outcomes, duplicates: twins, mut placed, mut left, live: _ } = progress;
+        let IngestProgress { mut outcomes, duplicates, shown, mut placed, mut left, live: _ } = progress;
         let (organization, now) = (cx.organization, cx.now);
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> =
@@ -483,13 +488,13 @@ impl<'a> IngestBatch<'a> {
             let view = around.view(event)?;
             let IngestItem { event, answer, .. } = self.events[index];
             if let Some(import_ref) = event.import {
-                let key = event.sent.as_ref().map(|sent| sent.key.clone());
+                let key = event.key.clone();
                 made.entry(import_ref).or_default().push(ImportedEvent { event_ref, key });
             }
-            if let Some(sent) = &event.sent {
-                let answer = answer(&view);
+            if let Some(key) = &event.key {
                 let document_number = around.document(document_ref)?.head.number.clone();
-                let event = EventKeyRecord { key: sent.key.clone(), body: sent.body.digest(), event_ref, answer };
+                let EventAnswer { form, render } = answer;
+                let event = EventKeyRecord { key: key.clone(), facts: event.facts(), event_ref, answer: render(&view), form };
                 kept.push((customer_id, NewEventKeyRecord { kept: event, document_ref, document_number }));
             }
             outcomes[index] = Some(Ok(IngestOutcome::Recorded(Box::new(view))));
@@ -501,13 +506,19 @@ impl<'a> IngestBatch<'a> {
             let part = ImportPartRef::from_uuid(cx.services.ids.new_id());
             cx.tx.add_imported_events(organization, import_ref, part, &events)?;
         }
-        for (index, first) in twins {
+        for (index, view) in self.views_of(cx, shown)? {
+            outcomes[index] = Some(Ok(IngestOutcome::Replayed((self.events[index].answer.render)(&view))));
+        }
+        for Duplicate { index, first, is_same } in duplicates {
             if left.contains(&first) {
                 left.insert(index);
                 continue;
             }
             let outcome = match &outcomes[first] {
-                Some(Ok(IngestOutcome::Recorded(view))) => Ok(IngestOutcome::Replayed((self.events[first].answer)(view))),
+                Some(Ok(IngestOutcome::Recorded(view))) if is_same => {
+                    Ok(IngestOutcome::Replayed((self.events[first].answer.render)(view)))
+                }
+                Some(Ok(IngestOutcome::Recorded(_))) => Err(UseCaseError::EventChanged(None)),
                 _ => Err(UseCaseError::Conflict {
                     code: "repeats_refused_event",
                     detail: "an earlier event of the request has the same idempotency key and was rejected".to_owned(),

@@ -10,6 +10,7 @@ mod import_lines;
 mod ingest;
 mod list;
 mod names;
+mod outcome;
 mod read;
 mod recall;
 mod record;
@@ -24,7 +25,7 @@ mod writer;
 pub use batch::{BatchOutcome, EVENTS_PER_TRANSACTION, is_known_by_its_key, record_batch};
 pub use billing_domain::event_input::{
     Atomicity, EventUpdate, FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedCustomer, NamedUsageProduct, NewUsageEvent,
-    UsageBatch,
+    OnConflict, UsageBatch,
 };
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
@@ -34,10 +35,10 @@ pub use import::{
     RecordChunk, import_file,
 };
 pub use import_lines::{ImportChunkResult, RefusedLine, RejectedLine};
-pub use ingest::IngestOutcome;
 pub use list::{EventQuery, list_events};
+pub use outcome::{Conflict, EventAnswer, IngestOutcome};
 pub use read::{EventRevision, EventView, event_history, get_event};
-pub use record::{NO_ANSWER, record_event, record_usage};
+pub use record::{NO_ANSWER, deliver, record_event, record_usage};
 pub use refused::{RefusedEvent, RefusedUsageCounts, forget_old_refused_usage, list_refused_usage};
 pub use report::{ReportError, ReportOf, ReportSink, report_usage};
 pub use summary::{SummaryLine, summarize_usage};
@@ -46,7 +47,7 @@ pub use undo::{
     undo_import,
 };
 pub use writer::{
-    DEFAULT_EVENT_CACHE, Distribution, EventAnswer, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange,
-    QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy,
-    WriterFigures, WriterLimits,
+    DEFAULT_EVENT_CACHE, Distribution, Execution, GroupFigures, IdempotentWork, Load, QueuedBatch, QueuedChange, QueuedEvent,
+    QueuedRequest, QueuedTransaction, ReplyCallback, Requester, UsageWriter, Work, WorkKind, WriterBusy, WriterFigures,
+    WriterLimits,
 };

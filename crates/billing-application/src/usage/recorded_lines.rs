@@ -7,16 +7,17 @@ use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ports::Tx;
 use billing_domain::refs::{CustomerId, CustomerRef, OrganizationId};
 use billing_domain::text::OneLine;
-use billing_domain::usage::EventKey;
+use billing_domain::usage::FactsDigest;
 
 use crate::error::UseCaseResult;
 
 /// A line with a key and a customer.
-pub(super) struct KeyedLine<'l> {
+pub(super) struct KeyedLine {
     /// The position of the line.
     pub(super) index: usize,
     pub(super) customer: NamedCustomer,
-    pub(super) sent: &'l EventKey,
+    pub(super) key: IdempotencyKey,
+    pub(super) facts: FactsDigest,
 }
 
 /// Finds recorded lines. Each customer is looked up once for the whole file.
@@ -33,22 +34,22 @@ impl RecordedLines {
         &mut self,
         tx: &mut dyn Tx,
         organization: OrganizationId,
-        lines: &[KeyedLine<'_>],
+        lines: &[KeyedLine],
     ) -> UseCaseResult<BTreeSet<usize>> {
         self.look_up_customers(tx, organization, lines)?;
-        let keyed: Vec<(&KeyedLine<'_>, (CustomerId, IdempotencyKey))> =
-            lines.iter().filter_map(|line| Some((line, (self.id_of(&line.customer)?, line.sent.key.clone())))).collect();
+        let keyed: Vec<(&KeyedLine, (CustomerId, IdempotencyKey))> =
+            lines.iter().filter_map(|line| Some((line, (self.id_of(&line.customer)?, line.key.clone())))).collect();
         let keys: BTreeSet<&(CustomerId, IdempotencyKey)> = keyed.iter().map(|(_, key)| key).collect();
         if keys.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let recorded = tx.recorded_bodies(organization, &Vec::from_iter(keys.into_iter().cloned()))?;
-        let same = keyed.iter().filter(|(line, key)| recorded.get(key).is_some_and(|body| *body == line.sent.body.digest()));
+        let recorded = tx.delivered_facts(organization, &Vec::from_iter(keys.into_iter().cloned()))?;
+        let same = keyed.iter().filter(|(line, key)| recorded.get(key).is_some_and(|facts| *facts == line.facts));
         Ok(same.map(|(line, _)| line.index).collect())
     }
 
     /// Looks up the customers that no earlier line named.
-    fn look_up_customers(&mut self, tx: &mut dyn Tx, organization: OrganizationId, lines: &[KeyedLine<'_>]) -> UseCaseResult<()> {
+    fn look_up_customers(&mut self, tx: &mut dyn Tx, organization: OrganizationId, lines: &[KeyedLine]) -> UseCaseResult<()> {
         let (mut refs, mut names) = (BTreeSet::new(), BTreeSet::new());
         for line in lines.iter().filter(|line| self.id_of(&line.customer).is_none()) {
             match &line.customer {

@@ -176,8 +176,10 @@ impl UndoStep {
         }
         let owners: BTreeMap<EventRef, CustomerId> =
             cx.tx.events_by_refs(organization, &wanted)?.into_iter().map(|event| (event.event_ref, event.customer_id)).collect();
-        let asked: Vec<ChangeRequest<'_>> =
-            wanted.iter().map(|event_ref| ChangeRequest { event_ref: *event_ref, change: &EventChange::Delete }).collect();
+        let asked: Vec<ChangeRequest<'_>> = wanted
+            .iter()
+            .map(|event_ref| ChangeRequest { event_ref: *event_ref, change: &EventChange::Delete, delivery: None })
+            .collect();
         let changing = ChangeBatch { asked: &asked };
         let (mut step, mut gone) = (UndoneStep::default(), Vec::new());
         for (event_ref, outcome) in wanted.iter().zip(changing.decide(cx)?) {

@@ -15,8 +15,8 @@ use billing_application::documents::{DocumentView, record_payment, void_document
 use billing_application::dry_run::Effects;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    Atomicity, EventUpdate, EventView, IngestOutcome, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event,
-    get_event, record_event, record_usage, update_event,
+    Atomicity, EventAnswer, EventUpdate, IngestOutcome, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict,
+    delete_event, get_event, record_event, record_usage, update_event,
 };
 use billing_application::verify::verify;
 use billing_domain::catalog::{LineItem, Pricing, PricingContent, UsageProductProfile};
@@ -29,15 +29,20 @@ use billing_domain::labels::LabelKey;
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::metadata::Metadata;
 use billing_domain::money::SignedPrice;
+use billing_domain::page::PageRequest;
 use billing_domain::party::{Customer, Entity, NetTerms, NumberPrefix};
 use billing_domain::patch::{Changes, Patch};
+use billing_domain::ports::{EventFilter, EventSortKey};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, DocumentRef, EventRef};
 use billing_domain::refusal::MatchRefusal;
-use billing_domain::usage::{ReportData, ReportValue, Validations};
+use billing_domain::usage::{AnswerForm, ReportData, ReportValue, Validations};
 use billing_testkit::fixtures;
 
 use crate::support::{Bench, read, run, run_billing};
+
+/// The response to an event: the numbers of its documents.
+pub(crate) const NUMBERS: EventAnswer = EventAnswer { form: AnswerForm::Event, render: |view| view.document_numbers.to_string() };
 
 /// Tiers: up to 100 at 0.10, up to 1,000 at 0.05, above at 0.01.
 pub(crate) const THREE_TIERS: &[(Option<&str>, &str, &str)] =
@@ -214,13 +219,13 @@ impl Books {
     pub(crate) fn report(&self, occurred_at: &str, quantity: &str, validations: Option<Validations>) -> UseCaseResult<EventRef> {
         let event = NewUsageEvent { validations, ..calls(occurred_at, quantity) };
         let taken =
-            run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_event(cx, event, &NO_ANSWER))?;
+            run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_event(cx, event, NO_ANSWER))?;
         Ok(taken.now().expect("a newly recorded event").event.event_ref)
     }
 
     /// Reports calls of the customer with one label.
     pub(crate) fn labeled(&self, occurred_at: &str, quantity: &str, (key, text): (&str, &str)) -> UseCaseResult<EventRef> {
-        let labels = ReportData::new(vec![(key.to_owned(), ReportValue::Text(text.to_owned()))]).expect("report data");
+        let labels = ReportData::new([(key.to_owned(), ReportValue::Text(text.to_owned()))]);
         let event = NewUsageEvent { report_data: Some(labels), ..calls(occurred_at, quantity) };
         self.slice(&[event], Atomicity::PerEvent)
             .pop()
@@ -238,8 +243,15 @@ impl Books {
         events: &[NewUsageEvent],
         neighbours: Atomicity,
     ) -> UseCaseResult<Vec<UseCaseResult<IngestOutcome>>> {
-        let answer = |view: &EventView| view.document_numbers.to_string();
-        run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_usage(cx, events, neighbours, &answer))
+        run(&self.bench.services, &self.bench.principal, UseCase::RecordUsage, |cx| record_usage(cx, events, neighbours, NUMBERS))
+    }
+
+    /// Returns the only event.
+    pub(crate) fn only_event(&self) -> EventRef {
+        let (organization, filter) = (self.bench.principal.organization(), EventFilter::default());
+        let found = self.bench.read(|tx| tx.events(organization, &filter, EventSortKey::Timestamp, PageRequest::LARGEST));
+        let [event] = found.as_slice() else { panic!("{} events", found.len()) };
+        event.event_ref
     }
 
     pub(crate) fn update(&self, event: EventRef, occurred_at: Option<&str>, quantity: Option<&str>) {
@@ -351,7 +363,8 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
         report_data: None,
         validations: None,
         formatted: None,
-        sent: None,
+        key: None,
+        on_conflict: OnConflict::Reject,
         import: None,
     }
 }

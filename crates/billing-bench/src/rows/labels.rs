@@ -56,6 +56,14 @@ impl Labeled {
         json!({"usage_product_ref": self.name(), "name": self.name(), "aggregation": aggregation, "unique_by": unique_by})
     }
 
+    /// Returns the number of running totals that the events of a customer in a period have.
+    pub(crate) const fn totals(self) -> u64 {
+        match self {
+            Self::Prices => MODELS * KINDS.len() as u64,
+            Self::Largest | Self::Distinct => 1,
+        }
+    }
+
     /// Returns the line items of the pricing.
     pub(crate) fn line_items(self) -> Value {
         let item = |id: String, condition: Value| {

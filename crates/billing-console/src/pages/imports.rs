@@ -4,12 +4,12 @@ use crate::{COLUMN_QUESTIONS, Crumb, Frame, Notice, PendingFile, href, listings}
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
-use billing_api::dto::imports::{ImportResultJson, UndoRejectJson};
+use billing_api::dto::imports::{ImportColumnJson, ImportResultJson, UndoRejectJson};
 use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operation::Described as _;
 use billing_api::operations::{GetImport, ImportUsage, UndoImport};
 use billing_application::UseCase;
-use billing_import::FileKind;
+use billing_import::{ColumnMap, FileError, FileKind, ReadOptions, UsageFile};
 use maud::Markup;
 use serde_json::{Map, Value};
 
@@ -22,6 +22,8 @@ use billing_api::problem::Problem;
 
 /// Maximum size of a file that the forms carry. Base64 adds a third.
 const MAX_FILE_BYTES: usize = 1024 * 1024;
+/// Number of lines whose values the questions about columns show.
+const MAX_SAMPLES: usize = 3;
 /// Name prefix of pasted text.
 const PASTED: &str = "pasted";
 
@@ -108,7 +110,20 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let submitted = columns(form);
     let is_import = form.text("do") == Some("import");
-    let imported = import(user, &name, &bytes, (&format_name, submitted.as_ref()), !is_import).await?;
+    let is_first_look = !is_import && submitted.is_none() && format_name.is_empty();
+    let mut guess = None;
+    if is_first_look {
+        guess = guessed(columns_of(&bytes, None)?.view());
+        let columns = columns_of(&bytes, guess.as_ref())?;
+        let questions = crate::open_questions(columns.view());
+        if !questions.is_empty() {
+            let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns: Vec::new() };
+            let body = crate::import_questions(&file, columns.view(), &questions);
+            return Ok(html(form_page(user, body).page(user, None)));
+        }
+    }
+    let called = submitted.as_ref().or(guess.as_ref());
+    let imported = import(user, &name, &bytes, (&format_name, called), !is_import).await?;
     let chosen = form.texts("column").zip(form.texts("called"));
     let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
@@ -123,18 +138,11 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
         return Ok(page_of(stop, user.page(&frame, &body)));
     }
-    let guess = guessed(imported.0.view()).filter(|_| submitted.is_none() && format_name.is_empty());
-    let (result, stop) = match (guess, &submitted) {
-        (Some(guess), _) => import(user, &name, &bytes, (&format_name, Some(&guess)), true).await.unwrap_or(imported),
-        (None, Some(submitted)) => by_name(user, form, (&name, &bytes, submitted), imported).await?,
-        (None, None) => imported,
+    let (result, stop) = match &submitted {
+        Some(submitted) => by_name(user, form, (&name, &bytes, submitted), imported).await?,
+        None => imported,
     };
     let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
-    let questions = crate::open_questions(result.view().columns());
-    if submitted.is_none() && file.format_name.is_empty() && !questions.is_empty() {
-        let body = crate::import_questions(&file, result.view().columns(), &questions);
-        return Ok(html(form_page(user, body).page(user, None)));
-    }
     let body = crate::import_check(&file, JsonView::of(&formats(user).await?), result.view());
     Ok(page_of(stop, form_page(user, body).page(user, None)))
 }
@@ -221,9 +229,24 @@ fn columns(form: &Upload) -> Option<Map<String, Value>> {
     Some(submitted.into_iter().filter_map(called).chain(answered).collect())
 }
 
+/// Returns the columns of a file in the default shape, with the values of the first lines.
+fn columns_of(bytes: &[u8], called: Option<&Map<String, Value>>) -> Result<JsonAnswer<Vec<ImportColumnJson>>, Problem> {
+    let malformed = |error: FileError| Problem::malformed("malformed_file", error.to_string());
+    let called = called.map(|called| ColumnMap::parse(&Value::from(called.clone()).to_string()));
+    let reading = ReadOptions {
+        columns: called.transpose().map_err(|_| Problem::internal())?.unwrap_or_default(),
+        ..ReadOptions::default()
+    };
+    let mut file = UsageFile::open_columns(bytes, kind_of(bytes).1, reading).map_err(malformed)?;
+    for _ in 0..MAX_SAMPLES {
+        file.next_line().map_err(malformed)?;
+    }
+    let columns: Vec<ImportColumnJson> = file.columns().iter().map(ImportColumnJson::from).collect();
+    Ok(JsonAnswer::from(serde_json::to_value(columns).map_err(|_| Problem::internal())?))
+}
+
 /// Returns a guess for the column names if some columns are not event fields.
-fn guessed(result: JsonView<'_, ImportResultJson>) -> Option<Map<String, Value>> {
-    let columns = result.columns();
+fn guessed(columns: JsonView<'_, Vec<ImportColumnJson>>) -> Option<Map<String, Value>> {
     let mut taken: Vec<String> = columns.items().map(|column| column.name().to_text()).collect();
     let mut guess = Map::new();
     for column in columns.items().filter(|column| column.report_data().is_true()) {
@@ -238,6 +261,15 @@ fn guessed(result: JsonView<'_, ImportResultJson>) -> Option<Map<String, Value>>
     (!guess.is_empty()).then_some(guess)
 }
 
+/// Returns the media type and the kind of a file by its first byte.
+fn kind_of(bytes: &[u8]) -> (&'static str, FileKind) {
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte)) {
+        Some(b'[') => (billing_api::media_type::JSON, FileKind::Json),
+        Some(b'{') => (billing_api::media_type::NDJSON, FileKind::Ndjson),
+        _ => (billing_api::media_type::CSV, FileKind::Csv),
+    }
+}
+
 /// The result of an import, and the problem if it stopped before the end of the file.
 type ImportOutcome = (JsonAnswer<ImportResultJson>, Option<Problem>);
 
@@ -249,12 +281,7 @@ async fn import(
     (format_name, columns): (&str, Option<&Map<String, Value>>),
     dry_run: bool,
 ) -> Result<ImportOutcome, Problem> {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xEF\xBB\xBF".contains(byte));
-    let (media_type, kind) = match first {
-        Some(b'[') => (billing_api::media_type::JSON, FileKind::Json),
-        Some(b'{') => (billing_api::media_type::NDJSON, FileKind::Ndjson),
-        _ => (billing_api::media_type::CSV, FileKind::Csv),
-    };
+    let (media_type, kind) = kind_of(bytes);
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
     let mut submitted = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
     submitted.extend((!format_name.is_empty()).then_some(("format_name", format_name)));

@@ -1,5 +1,7 @@
 //! The terms of one product of a contract: frozen pricing, schedule and document settings.
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 use thiserror::Error;
 
@@ -178,8 +180,8 @@ impl RequestedProduct {
 pub struct ProductTerms {
     /// The pricing as agreed.
     pub pricing: FrozenPricing,
-    /// The selected line items as agreed.
-    pub line_items: Vec<SelectedLineItem>,
+    /// The selected line items as agreed. Contracts with equal line items can share them.
+    pub line_items: Arc<[SelectedLineItem]>,
     /// Whether all line items of the pricing were selected instead of named line items.
     pub all_line_items: bool,
     /// The name on documents; `None` for that of the pricing.
@@ -390,7 +392,7 @@ impl ProductTerms {
         request.minimum_fee.put_optional(&mut minimum_fee, pricing.content.minimum_fee);
         let terms = Self {
             pricing: FrozenPricing { minimum_fee, ..FrozenPricing::of(pricing) },
-            line_items,
+            line_items: line_items.into(),
             all_line_items: request.line_items.is_none(),
             name: request.name,
             condition: request.condition,
@@ -480,7 +482,7 @@ impl ProductTerms {
     /// Reduces the terms to the values that affect the billing of a day. Removes quantities of other days and settings
     /// that only affect future documents.
     pub(super) fn billed_on(mut self, day: NaiveDate) -> Self {
-        for item in &mut self.line_items {
+        for item in Arc::make_mut(&mut self.line_items) {
             if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
                 *quantities = Quantities::constant(quantities.on(day));
             }

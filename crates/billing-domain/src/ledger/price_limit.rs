@@ -35,7 +35,7 @@ pub(super) fn require_price_limit_of_periods(
         let price_in = |contract: &Contract, usage: &UsageTotals| {
             let period = contract.product(no).and_then(|product| product.period_at(day));
             let price =
-                period.map(|period| lines_of_period(contract, &period, &period.terms.line_items, (usage, book.charges())));
+                period.map(|period| lines_of_period(contract, &period, period.terms.line_items.iter(), (usage, book.charges())));
             Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
         };
         book.require_in_range(&price_in(&book.contract, book.usage())?, &price_in(&amendment.contract, &usage)?)?;
@@ -64,7 +64,7 @@ pub(super) fn require_price_limit(contract: &Contract, before: Option<&Contract>
 fn most_without_usage(terms: &ProductTerms) -> Result<i128, Refusal> {
     let (whole, currency) = (DayShare::WHOLE, terms.pricing.currency);
     let mut most: i128 = 0;
-    for item in &terms.line_items {
+    for item in terms.line_items.iter() {
         match &item.charge {
             SelectedCharge::Fixed { price, quantities, .. } => {
                 let mut of_item = 0;

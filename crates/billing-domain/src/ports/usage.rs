@@ -6,10 +6,10 @@ use chrono::NaiveDate;
 
 use super::StoreResult;
 use crate::catalog::UsageProduct;
-use crate::idempotency::{BodyDigest, IdempotencyKey};
+use crate::idempotency::IdempotencyKey;
 use crate::party::Customer;
 use crate::refs::{CustomerId, CustomerRef, DocumentKey, DocumentRef, EventRef, OrganizationId, ProductNo, UsageProductRef};
-use crate::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
+use crate::usage::{EventKeyRecord, FactsDigest, NewEventKeyRecord, UsageEvent};
 
 /// Storage of usage events.
 pub trait UsageEvents {
@@ -81,17 +81,27 @@ pub trait EventKeys {
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
     ) -> StoreResult<Vec<(CustomerId, EventKeyRecord)>>;
-    /// Returns the digest of the recorded body for each of these keys of customers under which an event is recorded.
+    /// Returns the facts last delivered under each of these keys of customers under which an event is recorded.
     /// Cheaper than [`event_key_records`](Self::event_key_records), because no response is built.
-    fn recorded_bodies(
+    fn delivered_facts(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
-    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), BodyDigest>>;
+    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), FactsDigest>>;
     /// Stores the keys of customers' stored events, all or none.
     ///
     /// # Errors
     /// Returns [`StoreError::Contended`](super::StoreError::Contended) when a key already exists. A concurrent duplicate
     /// was faster, and the next attempt sees it.
     fn save_event_keys(&mut self, organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()>;
+    /// Replaces facts and responses of customers' keys after deliveries of other facts. Each key has the facts before.
+    ///
+    /// # Errors
+    /// Returns [`StoreError::Contended`](super::StoreError::Contended) when a key has other facts than those before. A concurrent
+    /// delivery was faster, and the next attempt sees it.
+    fn update_event_keys(
+        &mut self,
+        organization: OrganizationId,
+        delivered: &[(CustomerId, FactsDigest, EventKeyRecord)],
+    ) -> StoreResult<()>;
 }

@@ -6,8 +6,7 @@ use super::value::{Given, StepTime};
 use crate::labels::LabelDigest;
 use crate::quantity::Quantity;
 use crate::refs::{DocumentRef, ProductNo};
-use crate::refusal::Refusal;
-use crate::usage::{CountedEvent, ReportData, ReportDataError, ReportValue, UsageKey};
+use crate::usage::{CountedEvent, ReportData, ReportValue, UsageKey};
 
 /// A usage event as stored by an application.
 #[derive(Clone, Debug)]
@@ -47,9 +46,8 @@ impl Labels {
         Self(labels.iter().map(|(key, text)| ((*key).to_owned(), ReportValue::Text((*text).to_owned()))).collect())
     }
 
-    pub(super) fn read(&self) -> Result<Option<ReportData>, Refusal> {
-        let refused = |error: ReportDataError| Refusal::field(&["additional_report_data"], "invalid_format", error.to_string());
-        if self.0.is_empty() { Ok(None) } else { ReportData::new(self.0.clone()).map(Some).map_err(refused) }
+    pub(super) fn read(&self) -> Option<ReportData> {
+        (!self.0.is_empty()).then(|| ReportData::new(self.0.clone()))
     }
 }
 

@@ -58,7 +58,7 @@ impl Life {
         let quantity = change.quantity.as_ref().map(|quantity| quantity.read("quantity")).transpose()?;
         let mut counted = CountedEvent { quantity: quantity.unwrap_or(present.counted.quantity), ..present.counted };
         let labels = match &change.labels {
-            Some(labels) => labels.read()?,
+            Some(labels) => labels.read(),
             None => present.labels.clone(),
         };
         let old_key = self.key(&present)?;

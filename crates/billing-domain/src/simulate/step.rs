@@ -76,7 +76,7 @@ impl StepBuilder {
         let (at, usage, quantity) = (at.into(), usage.into(), quantity.into());
         let (setup, labels) = (self.simulation.setup.clone(), self.labels.clone());
         self.step(move |life| {
-            let (at, labels) = (setup.instant(&at)?, labels.read()?);
+            let (at, labels) = (setup.instant(&at)?, labels.read());
             life.report(at, &usage.read("usage_product_ref")?, quantity.read("quantity")?, labels)
         })
     }

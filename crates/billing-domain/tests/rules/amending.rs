@@ -1358,7 +1358,7 @@ fn cost_of(product: &ContractProduct, day: chrono::NaiveDate) -> Option<(Product
     let plan = product.plan();
     let mut terms = plan.iter().find(|clip| clip.days.contains(day))?.terms.clone();
     let mut many = billing_domain::quantity::Quantity::ONE;
-    for item in &mut terms.line_items {
+    for item in std::sync::Arc::make_mut(&mut terms.line_items) {
         if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
             many = quantities.on(day);
             *quantities = Quantities::default();

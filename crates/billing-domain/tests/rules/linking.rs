@@ -133,7 +133,7 @@ fn usage_carries_over_to_the_next_version_only_where_it_can_stand_there() {
     let mut in_dollars = during();
     in_dollars.pricing.currency = currency("USD");
     let mut repriced = during();
-    repriced.line_items.clear();
+    repriced.line_items = [].into();
     let carried = ["Period of 01-01: 01-01 - on 2026-01-01", "Period of 02-01: 02-01 01-01 on 2026-02-01"];
     let closed = [
         "Period of 01-01: 01-01 - on 2026-01-01",

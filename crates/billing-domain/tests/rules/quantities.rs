@@ -5,7 +5,7 @@ use billing_domain::catalog::{FixedPrice, Pricing, UsagePrice};
 use billing_domain::charge::Charges;
 use billing_domain::contract::terms::{MAX_QUANTITY_STEPS, PaymentTime, Quantities, QuantityStep, RequestedLineItem};
 use billing_domain::contract::{Contract, ContractProduct};
-use billing_domain::decimal::AmountOutOfRange;
+use billing_domain::decimal::{AmountOutOfRange, DecimalError};
 use billing_domain::document::lines::{BillWith, DocumentLine};
 use billing_domain::document::totals::{UsageTotals, lines_of_period};
 use billing_domain::quantity::Quantity;
@@ -32,6 +32,51 @@ fn values_are_read_by_the_standard_traits_too() {
     assert_eq!("0.10".parse(), Ok(price("0.10")));
     assert_eq!("EUR".parse(), Ok(eur()));
     assert_eq!("base".parse(), Ok(line_item_id("base")));
+}
+
+#[test]
+fn a_reported_quantity_is_rounded_half_away_from_zero_to_9_digits() {
+    let nines = "999999999999999";
+    for (sent, taken) in [
+        ("0.0000001453", "0.000000145"),
+        ("0.30000000000000004", "0.3"),
+        ("1e-10", "0"),
+        ("5e-10", "0.000000001"),
+        ("0.0000000005", "0.000000001"),
+        ("0.00000000049999999999", "0"),
+        ("0.9999999995", "1"),
+        ("1.2345678985", "1.234567899"),
+        ("12.50", "12.50"),
+        ("1.000000000000", "1.000000000"),
+        ("-0", "0"),
+        ("-0.00000000000", "0"),
+        ("1e-400", "0"),
+        ("1e-99999999999", "0"),
+        ("123456789012345678901234567890e-25", "12345.678901235"),
+        (&format!("{nines}.9999999994"), &format!("{nines}.999999999")),
+        ("0.1000000000000000055511151231257827021181583404541015625", "0.1"),
+        ("1e14", "100000000000000"),
+    ] {
+        let quantity = Quantity::parse_reported(sent).unwrap_or_else(|error| panic!("{sent}: {error}"));
+        assert_eq!(quantity.as_decimal().to_string(), taken, "{sent}");
+        assert!(Quantity::parse(&quantity.as_decimal().to_string()) == Ok(quantity), "{sent}");
+    }
+    for (sent, error) in [
+        ("-1e-400", DecimalError::Negative),
+        ("-0.00000000001", DecimalError::Negative),
+        ("-1", DecimalError::Negative),
+        ("1e15", DecimalError::TooLarge { integer: 15 }),
+        ("1e99999999999", DecimalError::TooLarge { integer: 15 }),
+        (&format!("{nines}.9999999995"), DecimalError::TooLarge { integer: 15 }),
+        (&format!("0.{}", "1".repeat(63)), DecimalError::TooLarge { integer: 15 }),
+        ("1,5", DecimalError::NotANumber),
+        ("+1", DecimalError::NotANumber),
+        ("01", DecimalError::NotANumber),
+        ("1e", DecimalError::NotANumber),
+    ] {
+        assert_eq!(Quantity::parse_reported(sent), Err(error), "{sent}");
+    }
+    assert!(Quantity::parse("0.0000001453").is_err(), "an agreed quantity is not rounded");
 }
 
 fn quantities(rows: Steps<'_>) -> Quantities {
@@ -197,7 +242,7 @@ fn lines(
     let ids = CountingIds::new();
     let contract = fixtures::contract(&ids, &fixtures::customer(&ids, "acme"), Vec::new());
     let contract = Contract { products: vec![product.clone()], ..contract };
-    lines_of_period(&contract, &period, &period.terms.line_items, (&UsageTotals::default(), &Charges::default()))
+    lines_of_period(&contract, &period, period.terms.line_items.iter(), (&UsageTotals::default(), &Charges::default()))
         .expect("in range")
 }
 

@@ -8,7 +8,7 @@ use billing_import::FileKind;
 use super::{Extraction, IncomingBody, media_type};
 use crate::respond::HttpProblem;
 use crate::state::state_of;
-use billing_api::media_type::{CSV, JSON, NDJSON};
+use billing_api::media_type::{CSV, JSON, NDJSON, TSV};
 use billing_api::problem::Problem;
 
 /// An uploaded file.
@@ -25,11 +25,12 @@ impl FromRequest for UploadedFile {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let limit = state_of(request).settings().batch_limit_bytes;
-        let sent = IncomingBody::of(request, payload, limit, Problem::file_too_large);
+        let sent = IncomingBody::maybe_compressed(request, payload, limit, Problem::file_too_large);
         Box::pin(async move {
             let sent = sent.await?;
             let (media_type, kind) = match media_type(&sent.request) {
                 Some(CSV) => (CSV, FileKind::Csv),
+                Some(TSV) => (TSV, FileKind::Csv),
                 Some(NDJSON) => (NDJSON, FileKind::Ndjson),
                 Some(JSON) => (JSON, FileKind::Json),
                 _ => {

@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
-use actix_web::error::PayloadError;
-use actix_web::web::{self, Bytes, BytesMut};
-use futures_util::StreamExt as _;
+use actix_web::web::{Bytes, BytesMut};
 use tokio::time::{Instant, timeout_at};
 
+use super::content::Content;
 use billing_api::problem::Problem;
 
 /// The lines of a body. Blank lines are skipped.
 pub(crate) struct Lines {
-    payload: web::Payload,
+    content: Content,
     arrived: BytesMut,
     /// Number of bytes of `arrived` without a line break.
     searched: usize,
-    read_bytes: usize,
-    limit_bytes: usize,
     deadline: Instant,
     ended: bool,
 }
@@ -25,8 +22,8 @@ pub(crate) struct Lines {
 const LINGER: Duration = Duration::from_millis(2);
 
 impl Lines {
-    pub(super) fn new(payload: web::Payload, limit_bytes: usize, deadline: Instant) -> Self {
-        Self { payload, arrived: BytesMut::new(), searched: 0, read_bytes: 0, limit_bytes, deadline, ended: false }
+    pub(super) fn new(content: Content, deadline: Instant) -> Self {
+        Self { content, arrived: BytesMut::new(), searched: 0, deadline, ended: false }
     }
 
     /// Returns the next available lines, at most `most`; an empty list at the end of the body.
@@ -47,26 +44,19 @@ impl Lines {
                 return Ok(lines);
             }
             if lines.is_empty() {
-                let arrived = timeout_at(self.deadline, self.payload.next()).await;
+                let arrived = timeout_at(self.deadline, self.content.next()).await;
                 self.put(arrived.map_err(|_| Problem::request_timeout())?)?;
             } else {
                 let until = *until.get_or_insert_with(|| self.deadline.min(Instant::now() + LINGER));
-                let Ok(arrived) = timeout_at(until, self.payload.next()).await else { return Ok(lines) };
+                let Ok(arrived) = timeout_at(until, self.content.next()).await else { return Ok(lines) };
                 self.put(arrived)?;
             }
         }
     }
 
-    fn put(&mut self, arrived: Option<Result<Bytes, PayloadError>>) -> Result<(), Problem> {
-        match arrived {
-            Some(Ok(chunk)) => {
-                self.read_bytes += chunk.len();
-                if self.read_bytes > self.limit_bytes {
-                    return Err(Problem::too_large(self.limit_bytes));
-                }
-                self.arrived.extend_from_slice(&chunk);
-            }
-            Some(Err(_)) => return Err(Problem::incomplete_body()),
+    fn put(&mut self, arrived: Option<Result<Bytes, Problem>>) -> Result<(), Problem> {
+        match arrived.transpose()? {
+            Some(bytes) => self.arrived.extend_from_slice(&bytes),
             None => self.ended = true,
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Reads request bodies within their size, time and media type limits. [`billing_api::dto`] interprets the content.
 //!
-//! Compressed bodies are rejected, because the limits would apply to the decompressed size.
+//! Batches and files may be compressed. Other compressed bodies are rejected.
 
+mod content;
 mod file;
 mod lines;
 mod multipart;
@@ -15,6 +16,7 @@ use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::{FromRequest, HttpRequest, web};
 use serde_json::Value;
 
+use content::Content;
 pub(crate) use file::UploadedFile;
 pub(crate) use lines::Lines;
 pub(crate) use multipart::MultipartForm;
@@ -23,7 +25,7 @@ pub(crate) use parse::{ParsedBody, is_large, parse};
 use crate::context::RequestContext;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
-use billing_api::media_type::{CSV, JSON, NDJSON};
+use billing_api::media_type::{ACCEPTED, JSON, NDJSON};
 use billing_api::problem::Problem;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, HttpProblem>>>>;
@@ -102,11 +104,14 @@ impl FromRequest for BatchPayload {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let limit = state_of(request).settings().batch_limit_bytes;
-        let sent = IncomingBody::of(request, payload, limit, Problem::too_large);
+        let sent = IncomingBody::maybe_compressed(request, payload, limit, Problem::too_large);
         Box::pin(async move {
             let sent = sent.await?;
             match media_type(&sent.request) {
-                Some(NDJSON) => Ok(Self::Lines(Lines::new(sent.payload, limit, RequestContext::of(&sent.request).deadline))),
+                Some(NDJSON) => {
+                    let deadline = RequestContext::of(&sent.request).deadline;
+                    Ok(Self::Lines(Lines::new(sent.content(), deadline)))
+                }
                 Some(JSON) => Ok(Self::Whole(sent.read().await?)),
                 _ => {
                     let detail = "the body must be of the type application/json or application/x-ndjson, in UTF-8";
@@ -121,14 +126,32 @@ impl FromRequest for BatchPayload {
 struct IncomingBody {
     request: HttpRequest,
     payload: web::Payload,
+    is_gzip: bool,
     limit: usize,
     /// Creates the problem for a body above the limit.
     too_large: fn(usize) -> Problem,
 }
 
 impl IncomingBody {
-    /// Rejects a body whose headers are invalid.
+    /// Rejects a compressed body, and a body whose headers are invalid.
     fn of(
+        request: &HttpRequest,
+        payload: &mut Payload,
+        limit: usize,
+        too_large: fn(usize) -> Problem,
+    ) -> impl Future<Output = Result<Self, Problem>> + 'static {
+        let sent = Self::maybe_compressed(request, payload, limit, too_large);
+        async move {
+            let sent = sent.await?;
+            if sent.is_gzip {
+                return Err(Problem::unsupported_media_type("only batches and files may be compressed"));
+            }
+            Ok(sent)
+        }
+    }
+
+    /// Rejects a body whose headers are invalid.
+    fn maybe_compressed(
         request: &HttpRequest,
         payload: &mut Payload,
         limit: usize,
@@ -142,16 +165,34 @@ impl IncomingBody {
             if announced.is_some_and(|length| length > limit) {
                 return Err(too_large(limit));
             }
-            if header(&request, &CONTENT_ENCODING).is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-                return Err(Problem::unsupported_media_type("compressed bodies are not supported"));
-            }
-            Ok(Self { request, payload, limit, too_large })
+            let coding = header(&request, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
+            let is_gzip = match coding.as_deref() {
+                None | Some("identity") => false,
+                Some("gzip" | "x-gzip") => true,
+                Some(_) => return Err(Problem::unsupported_media_type("the content encoding must be gzip or identity")),
+            };
+            Ok(Self { request, payload, is_gzip, limit, too_large })
         }
+    }
+
+    fn content(self) -> Content {
+        Content::new(self.payload, self.is_gzip, self.limit, self.too_large)
     }
 
     /// Reads the whole body before the deadline.
     async fn read(self) -> Result<web::Bytes, Problem> {
         let deadline = RequestContext::of(&self.request).body_deadline();
+        if self.is_gzip {
+            let mut content = self.content();
+            let whole = async {
+                let mut whole = web::BytesMut::new();
+                while let Some(bytes) = content.next().await {
+                    whole.extend_from_slice(&bytes?);
+                }
+                Ok(whole.freeze())
+            };
+            return tokio::time::timeout_at(deadline, whole).await.map_err(|_| Problem::request_timeout())?;
+        }
         match tokio::time::timeout_at(deadline, self.payload.to_bytes_limited(self.limit)).await {
             Ok(Ok(Ok(bytes))) => Ok(bytes),
             Ok(Ok(Err(_))) => Err(Problem::incomplete_body()),
@@ -169,7 +210,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     Err(Problem::unsupported_media_type("the body must be of the type application/json, in UTF-8"))
 }
 
-/// Returns the accepted media type of a body.
+/// Returns the accepted media type that the type of a body stands for.
 fn media_type(request: &HttpRequest) -> Option<&'static str> {
     let sent = header(request, &CONTENT_TYPE);
     // Most requests have exactly this type.
@@ -179,8 +220,10 @@ fn media_type(request: &HttpRequest) -> Option<&'static str> {
     let (essence, parameters) = sent.map_or(("", ""), |text| text.split_once(';').unwrap_or((text, "")));
     let parameters = parameters.to_ascii_lowercase().replace('"', "");
     let is_taken = |parameter: &str| matches!(parameter.trim(), "" | "charset=utf-8" | "charset=utf8" | "header=present");
-    let known = |known: &&str| essence.trim().eq_ignore_ascii_case(known) && parameters.split(';').all(is_taken);
-    [JSON, NDJSON, CSV].into_iter().find(known)
+    if !parameters.split(';').all(is_taken) {
+        return None;
+    }
+    ACCEPTED.into_iter().find(|(accepted, _)| essence.trim().eq_ignore_ascii_case(accepted)).map(|(_, meant)| meant)
 }
 
 fn header<'a>(request: &'a HttpRequest, name: &actix_web::http::header::HeaderName) -> Option<&'a str> {

@@ -9,6 +9,7 @@ use billing_application::formats::NamedFormat;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, SentRecord, UsageBatch,
 };
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::{MappedRecord, UsageFormat};
 use billing_domain::idempotency::BodyHash;
 use billing_json::hash;
@@ -18,7 +19,7 @@ use crate::call::Call;
 use crate::context::RequestContext;
 use crate::refused::{RejectedEvent, SentEvents, is_refusal};
 use billing_api::dto::batch::read_record;
-use billing_api::dto::events::{EventBody, event_answer};
+use billing_api::dto::events::{EVENT_ANSWER, EventBody};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
 
@@ -38,6 +39,7 @@ pub(crate) struct RecordReader {
     format: Option<Arc<UsageFormat>>,
     /// The format as the request names it.
     named: Option<NamedFormat>,
+    on_conflict: OnConflict,
 }
 
 impl RecordReader {
@@ -45,11 +47,13 @@ impl RecordReader {
     ///
     /// # Errors
     /// Returns `unknown_format` if the format does not exist.
-    pub(crate) async fn of(call: &Call, named: Option<NamedFormat>) -> Result<Self, Problem> {
-        let Some(named) = named.filter(|named| !named.is_built_in()) else { return Ok(Self { format: None, named: None }) };
+    pub(crate) async fn of(call: &Call, named: Option<NamedFormat>, on_conflict: OnConflict) -> Result<Self, Problem> {
+        let Some(named) = named.filter(|named| !named.is_built_in()) else {
+            return Ok(Self { format: None, named: None, on_conflict });
+        };
         let wanted = named.clone();
         let found = call.run(move |services, principal| usage::format_of_events(services, principal, &wanted)).await?;
-        Ok(Self { format: Some(Arc::new(found)), named: Some(named) })
+        Ok(Self { format: Some(Arc::new(found)), named: Some(named), on_conflict })
     }
 
     pub(crate) const fn is_of_format(&self) -> bool {
@@ -69,12 +73,36 @@ impl RecordReader {
         }
     }
 
+    /// Returns the reader of a body that can ask for updates, too.
+    pub(crate) fn also(&self, on_conflict: OnConflict) -> Self {
+        if on_conflict == OnConflict::Update { Self { on_conflict, ..self.clone() } } else { self.clone() }
+    }
+
+    /// Creates a batch of events in the default shape.
+    pub(crate) fn of_events(
+        &self,
+        mut batch: Batch,
+        events: impl Iterator<Item = Result<NewUsageEvent, Problem>>,
+    ) -> ParsedBatch {
+        let on_conflict = self.on_conflict;
+        let record = |event| MappedRecord::Event(Box::new(NewUsageEvent { on_conflict, ..event }));
+        events.for_each(|event| batch.add(event.map(record)));
+        ParsedBatch { batch, records: Vec::new() }
+    }
+
+    /// Creates a batch of free-form events.
+    pub(crate) fn of_records(&self, batch: Batch, records: impl Iterator<Item = Result<SentRecord, Problem>>) -> ParsedBatch {
+        let on_conflict = self.on_conflict;
+        let records = records.map(|record| record.map(|record| SentRecord { on_conflict, ..record })).collect();
+        ParsedBatch { batch, records }
+    }
+
     /// Reads lines into a batch.
     pub(crate) fn parse<V: Borrow<Value>>(&self, batch: Batch, values: impl Iterator<Item = Result<V, Problem>>) -> ParsedBatch {
         if self.is_of_format() {
-            ParsedBatch::of_records(batch, values.map(|value| Ok(read_record(value?.borrow())?)))
+            self.of_records(batch, values.map(|value| Ok(read_record(value?.borrow())?)))
         } else {
-            ParsedBatch::of_events(batch, values.map(|value| Ok(EventBody::read_event(value?.borrow())?)))
+            self.of_events(batch, values.map(|value| Ok(EventBody::read_event(value?.borrow())?)))
         }
     }
 
@@ -114,19 +142,6 @@ impl RecordReader {
 pub(crate) struct ParsedBatch {
     batch: Batch,
     records: Vec<Result<SentRecord, Problem>>,
-}
-
-impl ParsedBatch {
-    /// Creates a batch of events in the default shape.
-    pub(crate) fn of_events(mut batch: Batch, events: impl Iterator<Item = Result<NewUsageEvent, Problem>>) -> Self {
-        events.for_each(|event| batch.add(event.map(|event| MappedRecord::Event(Box::new(event)))));
-        Self { batch, records: Vec::new() }
-    }
-
-    /// Creates a batch of free-form events.
-    pub(crate) fn of_records(batch: Batch, records: impl Iterator<Item = Result<SentRecord, Problem>>) -> Self {
-        Self { batch, records: records.collect() }
-    }
 }
 
 /// The events of the records read so far, and the places of their results.
@@ -320,7 +335,7 @@ impl ResultWriter<'_> {
 
     fn event(&mut self, index: usize) -> String {
         match self.outcomes.next() {
-            Some(Ok(IngestOutcome::Recorded(view))) => event_answer(&view),
+            Some(Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view))) => (EVENT_ANSWER.render)(&view),
             Some(Ok(IngestOutcome::Replayed(answer))) => answer,
             Some(Err(refusal)) if self.places.is_of_format => {
                 self.problem(index, Cow::Owned(Problem::of_listed(usage::of_mapped(refusal))))

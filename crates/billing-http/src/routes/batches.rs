@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use super::batch_records::{Batch, FinishedBatch, ListedErrors, ParsedBatch, Places, RecordReader, TakenEvents};
+use super::batch_records::{Batch, FinishedBatch, ListedErrors, Places, RecordReader, TakenEvents};
 use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
@@ -22,10 +22,10 @@ use crate::refused::{RejectedEvent, SentEvents, SentPayload};
 use crate::respond::{HttpReply, respond_stored};
 use billing_api::dto::batch::{BatchBody, RecordBatchBody};
 use billing_api::dto::declare::read;
-use billing_api::dto::events::event_answer;
+use billing_api::dto::events::EVENT_ANSWER;
 use billing_api::media_type::NDJSON;
 use billing_api::problem::Problem;
-use billing_api::query::usage::BatchParams;
+use billing_api::query::usage::{BatchParams, ConflictParams};
 use billing_api::stored_response::Success;
 
 pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
@@ -33,8 +33,8 @@ pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
 }
 
 async fn record(call: Call, body: BatchPayload) -> Reply {
-    let BatchParams { atomic, format } = call.query.read()?;
-    let reader = RecordReader::of(&call, format.named()).await?;
+    let BatchParams { atomic, format, conflicts: ConflictParams { on_conflict } } = call.query.read()?;
+    let reader = RecordReader::of(&call, format.named(), on_conflict).await?;
     match body {
         BatchPayload::Whole(bytes) => {
             let sent = SentEvents::of(&call, SentPayload::Whole(bytes.clone()))?;
@@ -44,20 +44,19 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             // Only the events and the hash leave the parsing thread: the parsed body takes many times their memory.
             let parsed = call.parse(bytes.len(), move || {
                 let body = read_value(&bytes)?;
-                let (parsed, atomic) = if reader.is_of_format() {
-                    let RecordBatchBody { events, atomic: is_atomic } = read(&body)?;
-                    (
-                        ParsedBatch::of_records(batch, events.into_iter().map(|event| event.map_err(Problem::from))),
-                        is_atomic || atomic,
-                    )
+                let content = is_keyed.then(|| reader.hash(body.clone()));
+                // A bare array is a batch, too.
+                let body = if body.is_array() { Value::from_iter([("events", body)]) } else { body };
+                let (parsed, is_atomic) = if reader.is_of_format() {
+                    let RecordBatchBody { events, atomic, on_conflict } = read(&body)?;
+                    let events = events.into_iter().map(|event| event.map_err(Problem::from));
+                    (reader.also(on_conflict).of_records(batch, events), atomic)
                 } else {
-                    let BatchBody { events, atomic: is_atomic } = read(&body)?;
-                    (
-                        ParsedBatch::of_events(batch, events.into_iter().map(|event| event.map_err(Problem::from))),
-                        is_atomic || atomic,
-                    )
+                    let BatchBody { events, atomic, on_conflict } = read(&body)?;
+                    let events = events.into_iter().map(|event| event.map_err(Problem::from));
+                    (reader.also(on_conflict).of_events(batch, events), atomic)
                 };
-                Ok((parsed, atomic, is_keyed.then(|| reader.hash(body))))
+                Ok((parsed, is_atomic || atomic, content))
             });
             let (parsed, atomic, body) = parsed.await?;
             let batch = mapper.map(&call, parsed).await?.finished(atomic)?;
@@ -108,7 +107,7 @@ impl Call {
                     render(&results).kept()
                 };
                 let recorded =
-                    carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, &event_answer).map(Cell::new));
+                    carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, EVENT_ANSWER).map(Cell::new));
                 recorded.map_err(|error| {
                     let error = places.placed(error);
                     if let UseCaseError::EventsRefused(refused) = &error {

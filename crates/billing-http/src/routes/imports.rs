@@ -10,11 +10,12 @@ use billing_application::usage::{
 };
 use billing_application::{Transactions, carry_out_in_parts};
 use billing_domain::access::Principal;
+use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::refs::ImportRef;
 use billing_domain::violation::Violations;
-use billing_import::{FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
+use billing_import::{DecimalSeparator, Delimiter, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
 use billing_json::hash;
 use serde_json::{Value, json};
 
@@ -23,8 +24,11 @@ use crate::call::{Call, Reply};
 use crate::refused;
 use crate::respond::HttpReply;
 use crate::state::HttpState;
-use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson, import_answer};
+use billing_api::dto::event_reader::in_default_shape;
+use billing_api::dto::events::EVENT_ANSWER;
+use billing_api::dto::imports::{ImportRejects, ImportResultJson, UndoResultJson};
 use billing_api::dto::wire::written;
+use billing_api::media_type::TSV;
 use billing_api::problem::Problem;
 use billing_api::query::imports::{ImportOptions, ImportParams};
 use billing_api::stored_response::Success;
@@ -37,7 +41,10 @@ pub(crate) async fn import_usage(call: Call, file: UploadedFile) -> HttpReply {
 }
 
 pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
-    let asked = call.query.read::<ImportParams>()?.asked();
+    let mut asked = call.query.read::<ImportParams>()?.asked();
+    if file.media_type == TSV {
+        asked.reading.delimiter.get_or_insert(Delimiter::TAB);
+    }
     let (is_keyed, state, deadline) = (call.key.is_some(), call.state.clone(), call.context.deadline.into_std());
     let until = if is_keyed { None } else { deadline.checked_sub(TIME_TO_ANSWER) };
     let read = actix_web::web::block(move || {
@@ -54,12 +61,12 @@ pub(crate) async fn import(call: Call, file: UploadedFile) -> Reply {
             let mut record = |transactions: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| match transactions {
                 // With a key, the whole file is one transaction, so the writer cannot interleave other requests.
                 Transactions::Joined(cx) => {
-                    let results = record_usage(cx, &events, Atomicity::PerEvent, &import_answer)?;
+                    let results = record_usage(cx, &events, Atomicity::PerEvent, EVENT_ANSWER)?;
                     Ok(BatchOutcome { results, stopped_by: None })
                 }
                 Transactions::Separate(..) => {
                     let goes_on = std::mem::replace(&mut is_begun, true);
-                    state.writer().record(request.principal, events, import_answer, (deadline, goes_on))
+                    state.writer().record(request.principal, events, EVENT_ANSWER, (deadline, goes_on))
                 }
             };
             let may_go_on = || until.is_none_or(|until| Instant::now() < until);
@@ -111,7 +118,7 @@ fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
         FileKind::Ndjson => file.bytes.split(|byte| *byte == b'\n').map(value).collect(),
         FileKind::Json => value(&file.bytes),
     };
-    let ReadOptions { format_name, name, delimiter, columns } = &asked.reading;
+    let ReadOptions { format_name, name, delimiter, columns, decimal } = &asked.reading;
     let mut stated = json!({
         "file": whole,
         "type": file.media_type,
@@ -123,6 +130,12 @@ fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
     // Defaults are omitted, so that the fingerprints of requests stored before these options were added stay the same.
     if !columns.is_empty() {
         stated["columns"] = columns.as_json();
+    }
+    if asked.on_conflict == OnConflict::Update {
+        stated["on_conflict"] = "UPDATE".into();
+    }
+    if *decimal != DecimalSeparator::Point {
+        stated["decimal"] = decimal.as_char().to_string().into();
     }
     if asked.from_line > 1 {
         stated["from_line"] = asked.from_line.into();
@@ -168,6 +181,7 @@ fn take(
     let options = FileImportOptions {
         format: asked.format.clone(),
         file: ImportedFileFacts { name, bytes, sha256 },
+        on_conflict: asked.on_conflict,
         dry_run: asked.dry_run,
         from_line: asked.from_line,
         lines_per_transaction: None,
@@ -186,7 +200,9 @@ fn take(
         }
         Ok(())
     };
+    let is_built_in = asked.format.is_built_in();
     let mut lines = std::iter::from_fn(|| file.next_line().transpose());
+    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_built_in { in_default_shape(line) } else { line }));
     let metrics = state.metrics();
     let imported = metrics.count_import(asked.dry_run, || import_file(transactions, options, &mut lines, record, &mut report))?;
     let columns = if asked.dry_run { file.columns() } else { Vec::new() };

@@ -5,25 +5,25 @@ use std::cell::Cell;
 use actix_web::HttpResponse;
 use billing_application::error::{EventPlace, ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::usage::{
-    self, Atomicity, BatchOutcome, ChangeOutcome, EventChange, EventView, FormattedUpdate, IngestOutcome, NO_ANSWER,
-    NewUsageEvent, SentRecord, UsageBatch,
+    self, Atomicity, BatchOutcome, ChangeOutcome, EventChange, FormattedUpdate, IngestOutcome, NO_ANSWER, NewUsageEvent,
+    SentRecord, UsageBatch,
 };
 use billing_application::{Cx, carry_out, idempotency};
+use billing_domain::event_input::OnConflict;
 use billing_domain::format::MappedRecord;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::idempotency::StoredResponse;
 use billing_domain::refs::EventRef;
-use billing_domain::usage::EventKey;
 use billing_domain::violation::Violations;
-use billing_json::{hash, hash_of_event};
 
 use crate::call::{Call, REPLAYED, Reply};
 use crate::ingest::answer_of;
 use crate::respond::respond_stored;
-use billing_api::dto::event_reader::DirectEvent;
-use billing_api::dto::events::{EventBody, EventJson, EventUpdateBody, event_answer, formatted_answer};
+use billing_api::dto::events::{EVENT_ANSWER, EventBody, EventJson, EventUpdateBody, FORMATTED_ANSWER};
 use billing_api::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
+use billing_api::query::usage::ConflictParams;
 use billing_api::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
@@ -39,37 +39,29 @@ pub(crate) async fn record_event(mut call: Call) -> Reply {
 }
 
 /// Records the event of a call, which may already be read.
-async fn record(call: &Call, read: Option<DirectEvent>) -> Reply {
-    let named = call.key.as_ref().map(|named| named.key.clone());
-    // The key identifies the event, independent of its JSON formatting.
-    let (event, sent) = match read {
-        Some(DirectEvent { event, hash }) => (event, named.zip(hash).map(|(key, body)| EventKey { key, body })),
-        None => {
-            let read = call.read_value(move |body| {
-                let event = EventBody::read_event(body)?;
-                Ok((event, named.map(|key| EventKey { key, body: hash_of_event(body) })))
-            });
-            read.await?
-        }
+async fn record(call: &Call, read: Option<NewUsageEvent>) -> Reply {
+    let ConflictParams { on_conflict } = call.query.read()?;
+    let event = match read {
+        Some(event) => event,
+        None => call.read_value(EventBody::read_event).await?,
     };
-    if let (Some(sent), Some(named)) = (&sent, &event.sent)
-        && sent.key != named.key
+    let named = call.key.as_ref().map(|named| &named.key);
+    if let (Some(in_body), Some(named)) = (&event.key, named)
+        && in_body != named
     {
         let detail = "must equal the header Idempotency-Key, or be omitted";
         return Err(Violations::one(&["idempotency_key"], "conflicting_fields", detail).into());
     }
-    let event = NewUsageEvent { sent: sent.or(event.sent), ..event };
+    let event = NewUsageEvent { key: named.cloned().or_else(|| event.key.clone()), on_conflict, ..event };
     if call.key.is_none() || usage::is_known_by_its_key(&event) {
-        let taken = call.submit_event(event, event_answer, |refused| refused).await?;
-        return respond_stored(answer_of(&taken, event_answer), None);
+        return call.submit_event(event, EVENT_ANSWER, |refused| refused).await;
     }
-    let answers = (event_answer as fn(&EventView) -> String, (|taken| answer_of(taken, event_answer)) as fn(&_) -> _);
-    call.submit_event_once(event, answers, |refused| refused).await
+    call.submit_event_once(event, (EVENT_ANSWER, |taken| answer_of(taken, EVENT_ANSWER)), |refused| refused).await
 }
 
 /// Returns the effects of an event on documents.
 async fn preview(call: &Call, event: NewUsageEvent, reported: ErrorMapping) -> Reply {
-    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), &NO_ANSWER).map(drop).map_err(reported))).await
+    call.effects(Box::new(move |cx| usage::record_event(cx, event.clone(), NO_ANSWER).map(drop).map_err(reported))).await
 }
 
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {
@@ -83,11 +75,15 @@ pub(crate) async fn record_formatted_event(call: Call) -> Reply {
 async fn record_formatted(call: &Call) -> Reply {
     let FormattedEventBody { format, event } = call.body().await?;
     let format = format.named().ok_or_else(Problem::internal)?;
-    if let Some(repeat) = repeated(call).await? {
-        return Ok(repeat);
+    let ConflictParams { on_conflict } = call.query.read()?;
+    // Another body under the key may be a form of the same event, or a corrected one. The key of the event decides then.
+    match repeated(call).await {
+        Ok(Some(repeat)) if on_conflict == OnConflict::Reject => return Ok(repeat),
+        Err(problem) if !problem.is_key_reuse() => return Err(problem),
+        Ok(_) | Err(_) => {}
     }
-    let sent = call.keyed_by_body().map(|request| EventKey { key: request.key.key, body: request.body });
-    let record = SentRecord { event, sent: sent.clone(), body: hash(Some(&call.value()["event"])) };
+    let sent = call.key.as_ref().map(|named| named.key.clone());
+    let record = SentRecord { event, key: sent.clone(), on_conflict };
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
     let mapped = call.run(move |services, principal| {
         let format = usage::format_of_events(services, principal, &format)?;
@@ -97,22 +93,21 @@ async fn record_formatted(call: &Call) -> Reply {
         MappedRecord::Skipped if call.is_dry_run => call.effects(Box::new(|_| Ok(()))).await,
         MappedRecord::Skipped => respond_stored(Success::nothing().kept(), None),
         MappedRecord::Event(mapped) => {
-            require_same_key(sent.as_ref(), mapped.sent.as_ref())?;
+            require_same_key(sent.as_ref(), mapped.key.as_ref())?;
             if call.is_dry_run {
                 return preview(call, *mapped, usage::of_mapped).await;
             }
-            let answers =
-                (formatted_answer as fn(&EventView) -> String, (|taken| answer_of(taken, formatted_answer)) as fn(&_) -> _);
-            call.submit_event_once(*mapped, answers, usage::of_mapped).await
+            call.submit_event_once(*mapped, (FORMATTED_ANSWER, |taken| answer_of(taken, FORMATTED_ANSWER)), usage::of_mapped)
+                .await
         }
         MappedRecord::Elements(elements) => record_elements(call, elements).await,
     }
 }
 
 /// Rejects a key of the format that differs from the key of the request.
-fn require_same_key(of_request: Option<&EventKey>, of_event: Option<&EventKey>) -> Result<(), Problem> {
+fn require_same_key(of_request: Option<&IdempotencyKey>, of_event: Option<&IdempotencyKey>) -> Result<(), Problem> {
     match (of_request, of_event) {
-        (Some(request), Some(event)) if request.key != event.key => {
+        (Some(request), Some(event)) if request != event => {
             let detail = "must give the key in the header Idempotency-Key by its format: omit the header";
             Err(Violations::one(&["event"], "conflicting_fields", detail).into())
         }
@@ -149,7 +144,7 @@ async fn record_elements(call: &Call, elements: Vec<UseCaseResult<Option<NewUsag
     let batch = UsageBatch { events, neighbours: Atomicity::Atomic };
     if call.is_dry_run {
         let rehearse =
-            move |cx: &mut Cx<'_>| usage::record_batch(cx, &batch, &NO_ANSWER).map(drop).map_err(|error| placed(error, &items));
+            move |cx: &mut Cx<'_>| usage::record_batch(cx, &batch, NO_ANSWER).map(drop).map_err(|error| placed(error, &items));
         return call.effects(Box::new(rehearse)).await;
     }
     let keyed = call.keyed_by_body();
@@ -160,7 +155,7 @@ async fn record_elements(call: &Call, elements: Vec<UseCaseResult<Option<NewUsag
                 let mut results = vec!["null".to_owned(); all];
                 for (item, result) in items.iter().zip(taken.take().results) {
                     results[*item] = match result {
-                        Ok(IngestOutcome::Recorded(view)) => formatted_answer(&view),
+                        Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view)) => (FORMATTED_ANSWER.render)(&view),
                         Ok(IngestOutcome::Replayed(answer)) => answer,
                         // An atomic batch has no rejected event.
                         Err(_) => continue,
@@ -169,7 +164,7 @@ async fn record_elements(call: &Call, elements: Vec<UseCaseResult<Option<NewUsag
                 Success::json(format!("{{\"results\":[{}]}}", results.join(","))).kept()
             };
             let recorded =
-                carry_out(services, request, render, |cx| usage::record_batch(cx, &batch, &formatted_answer).map(Cell::new));
+                carry_out(services, request, render, |cx| usage::record_batch(cx, &batch, FORMATTED_ANSWER).map(Cell::new));
             recorded.map_err(|error| placed(error, &items))
         })
         .await

@@ -7,13 +7,14 @@ mod rejects;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use billing_api::dto::imports::import_answer;
+use billing_api::dto::event_reader::in_default_shape;
+use billing_api::dto::events::EVENT_ANSWER;
 use billing_application::formats::NamedFormat;
 use billing_application::organizations::organization_named;
 use billing_application::usage::{
@@ -24,6 +25,7 @@ use billing_application::{Transactions, UseCase, run};
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
 use billing_import::{ColumnMap, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
+use flate2::bufread::MultiGzDecoder;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use self::rejects::Rejects;
@@ -41,24 +43,27 @@ const MAX_NAMED_DOCUMENTS: usize = 100;
 pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());
+    let is_built_in = format.is_built_in();
     let name = import_name(settings)?;
     let reading = ReadOptions {
-        format_name: (!format.is_built_in()).then(|| format_name.as_str().to_owned()),
+        format_name: (!is_built_in).then(|| format_name.as_str().to_owned()),
         name: Some(name.clone()),
         delimiter: settings.delimiter,
         columns: ColumnMap::default(),
+        decimal: settings.decimal,
     };
     let read_bytes = Arc::new(AtomicU64::new(0));
     let inner = File::open(&settings.file)
         .map_err(|error| CommandError::Setting(format!("cannot read {}: {error}", settings.file.display())))?;
-    let counted = ProgressReader { inner, read_bytes: Arc::clone(&read_bytes) };
+    let counted = decompressed(ProgressReader { inner, read_bytes: Arc::clone(&read_bytes) });
+    let counted = counted.map_err(|error| unreadable(&settings.file, &error.into()))?;
     let mut file = UsageFile::open(counted, kind(settings)?, reading).map_err(|error| unreadable(&settings.file, &error))?;
     let organization = text("--organization", &settings.organization)?;
     let services = composition::offline(composition::open_as_it_is(&settings.store)?)?;
     let organization = organization_named(&services, &organization)?.id;
     let principal = Principal::of_command_line(organization);
-    let mut whole = File::open(&settings.file).map_err(|error| unreadable(&settings.file, &error.into()))?;
-    let (bytes, sha256) = fingerprint(&mut whole).map_err(|error| unreadable(&settings.file, &error.into()))?;
+    let whole = File::open(&settings.file).and_then(decompressed);
+    let (bytes, sha256) = whole.and_then(fingerprint).map_err(|error| unreadable(&settings.file, &error.into()))?;
     let rejects_path = settings.rejects.clone().unwrap_or_else(|| with_suffix(&settings.file, ".rejects.ndjson"));
     if is_same_file(&settings.file, &rejects_path) {
         return Err(CommandError::Setting("--rejects must not name the imported file".to_owned()));
@@ -66,6 +71,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let options = FileImportOptions {
         format,
         file: ImportedFileFacts { name: Some(name.as_str().to_owned()), bytes, sha256 },
+        on_conflict: settings.on_conflict.into(),
         dry_run: settings.dry_run,
         from_line: settings.from_line,
         lines_per_transaction: settings.lines_per_transaction.map(usize::from),
@@ -73,10 +79,10 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
         retry_pause: Some(RETRY_PAUSE),
     };
     let mut lines = std::iter::from_fn(|| file.next_line().map_err(|error| unreadable(&settings.file, &error)).transpose());
+    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_built_in { in_default_shape(line) } else { line }));
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
-        let results = run(&services, &principal, UseCase::RecordUsage, |cx| {
-            record_usage(cx, &events, Atomicity::PerEvent, &import_answer)
-        })?;
+        let results =
+            run(&services, &principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, EVENT_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
     // An import that is rejected as a whole keeps the file of an earlier import.
@@ -91,7 +97,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
             rejects.add((number, item), error.to_string().trim_start(), &text)?;
         }
         progress.set_position(read_bytes.load(Ordering::Relaxed));
-        progress.set_message(format!("{} events", summary.recorded + summary.already_there));
+        progress.set_message(format!("{} events", summary.recorded + summary.updated + summary.already_there));
         Ok(())
     };
     let transactions = &mut Transactions::Separate(&services, Some(&principal));
@@ -119,9 +125,10 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
 /// Prints the results.
 fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<()> {
     let recorded = if dry_run { "Dry run, nothing is stored. Events to record" } else { "Events recorded" };
-    let ImportSummary { already_there, skipped, .. } = summary;
-    let skipped = if *skipped > 0 { format!("; skipped: {skipped}") } else { String::new() };
-    say(&format!("{recorded}: {}; duplicates: {already_there}; rejected: {refused}{skipped}.", summary.recorded))?;
+    let ImportSummary { recorded: new, updated, already_there, skipped, .. } = summary;
+    let some = |what: &str, many: u64| if many > 0 { format!("; {what}: {many}") } else { String::new() };
+    let (updated, skipped) = (some("updated", *updated), some("skipped", *skipped));
+    say(&format!("{recorded}: {new}{updated}; duplicates: {already_there}; rejected: {refused}{skipped}."))?;
     if summary.known_by_line > 0 {
         say(&format!(
             "Lines without an idempotency_key: {}. They are identified by file name and line number, so a file with another name records them again.",
@@ -144,6 +151,23 @@ fn tell(summary: &ImportSummary, refused: u64, dry_run: bool) -> CommandResult<(
         0 => Ok(()),
         more => say(&format!("and {more} more documents")),
     }
+}
+
+/// The first bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The extension of a gzip file, which is no part of the import name.
+const GZIP_EXTENSION: &str = ".gz";
+
+/// Returns the content of a file, decompressed if it is a gzip file.
+fn decompressed<'r>(inner: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    let mut inner = BufReader::new(inner);
+    if inner.fill_buf()?.starts_with(&GZIP) { Ok(Box::new(MultiGzDecoder::new(inner))) } else { Ok(Box::new(inner)) }
+}
+
+/// Returns the name of the file without [`GZIP_EXTENSION`].
+fn plain_name(file: &Path) -> Option<&str> {
+    let name = file.file_name()?.to_str()?;
+    Some(name.strip_suffix(GZIP_EXTENSION).unwrap_or(name))
 }
 
 /// A reader that reports its progress.
@@ -169,9 +193,9 @@ fn unreadable(file: &Path, error: &FileError) -> CommandError {
     }
 }
 
-/// Returns the import name: the given name, or the name of the file.
+/// Returns the import name: the given name, or the name of the file. A compressed file is the same file as the plain one.
 fn import_name(settings: &ImportSettings) -> CommandResult<FileName> {
-    let of_file = || settings.file.file_name().and_then(|name| name.to_str());
+    let of_file = || plain_name(&settings.file);
     let name = settings.name.as_deref().or_else(of_file);
     let name = name.ok_or_else(|| CommandError::Setting("the file name is not valid text: set --name".to_owned()))?;
     FileName::parse(name).map_err(|reason| CommandError::Setting(format!("--name {reason}")))
@@ -181,13 +205,14 @@ fn kind(settings: &ImportSettings) -> CommandResult<FileKind> {
     if let Some(kind) = settings.input {
         return Ok(kind.into());
     }
-    let extension = settings.file.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
+    let name = plain_name(&settings.file).map(Path::new);
+    let extension = name.and_then(Path::extension).and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase);
     match extension.as_deref() {
         Some("csv" | "tsv") => Ok(FileKind::Csv),
         Some("ndjson" | "jsonl") => Ok(FileKind::Ndjson),
         Some("json") => Ok(FileKind::Json),
         _ => Err(CommandError::Setting(
-            "the file name does not end in .csv, .tsv, .ndjson, .jsonl or .json: set --input to csv, ndjson or json".to_owned(),
+            "the file name does not end in .csv, .tsv, .ndjson, .jsonl or .json (also with .gz): set --input to csv, ndjson or json".to_owned(),
         )),
     }
 }

@@ -20,7 +20,7 @@ mod pricing;
 mod terms;
 mod usage;
 
-pub(crate) use answer::answer_of_place;
+pub(crate) use answer::{answer_of_place, form_of};
 pub(crate) use format::{StoredMapping, StoredMappingRef};
 pub(crate) use issued::{Frozen, FrozenRef, StoredDraft, StoredDraftRef};
 pub(crate) use paper::{StoredConvertedTax, StoredConvertedTaxRef, StoredTaxBasis, StoredTaxBasisRef};

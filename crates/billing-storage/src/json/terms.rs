@@ -1,5 +1,7 @@
 //! A product's terms, frozen in a contract version.
 
+use std::sync::{Arc, LazyLock};
+
 use billing_domain::calendar::Period;
 use billing_domain::catalog::{Aggregation, FixedPrice, Recurrence, UsageCharge};
 use billing_domain::codes::UnitCode;
@@ -29,8 +31,8 @@ use crate::text_value;
 struct TermsMirror {
     #[serde(with = "FrozenPricingMirror")]
     pricing: FrozenPricing,
-    #[serde(with = "selected")]
-    line_items: Vec<SelectedLineItem>,
+    #[serde(with = "shared_line_items")]
+    line_items: Arc<[SelectedLineItem]>,
     // Terms stored by earlier releases lack this field.
     #[serde(default)]
     all_line_items: bool,
@@ -92,6 +94,51 @@ struct SelectedLineItemMirror {
     charge: SelectedCharge,
 }
 list_of!(selected: SelectedLineItem = "SelectedLineItemMirror");
+
+/// Line items are read once for each text. Most contracts of a pricing have the same ones, so they share them in memory.
+mod shared_line_items {
+    use quick_cache::Weighter;
+    use quick_cache::sync::Cache;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::value::RawValue;
+
+    use super::{Arc, LazyLock, SelectedLineItem, selected};
+
+    /// The approximate maximum size in bytes.
+    const MAX_BYTES: u64 = 16 * 1024 * 1024;
+    /// The approximate memory of a byte of text, and of the line items that are read from it.
+    const FOR_A_BYTE: u64 = 4;
+    /// The number of typical lists that fit.
+    const LISTS: usize = 10_000;
+
+    static KNOWN: LazyLock<Cache<Box<str>, Arc<[SelectedLineItem]>, ByText>> =
+        LazyLock::new(|| Cache::with_weighter(LISTS, MAX_BYTES, ByText));
+
+    #[derive(Clone)]
+    struct ByText;
+
+    impl Weighter<Box<str>, Arc<[SelectedLineItem]>> for ByText {
+        fn weight(&self, text: &Box<str>, _: &Arc<[SelectedLineItem]>) -> u64 {
+            u64::try_from(text.len()).unwrap_or(MAX_BYTES).saturating_mul(FOR_A_BYTE)
+        }
+    }
+
+    pub(super) fn serialize<S: Serializer>(line_items: &Arc<[SelectedLineItem]>, serializer: S) -> Result<S::Ok, S::Error> {
+        selected::serialize(line_items, serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[SelectedLineItem]>, D::Error> {
+        let text = <&RawValue>::deserialize(deserializer)?.get();
+        if let Some(known) = KNOWN.get(text) {
+            return Ok(known);
+        }
+        let line_items = selected::deserialize(&mut serde_json::Deserializer::from_str(text)).map_err(D::Error::custom)?;
+        let line_items: Arc<[SelectedLineItem]> = line_items.into();
+        KNOWN.insert(text.into(), Arc::clone(&line_items));
+        Ok(line_items)
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "SelectedCharge", rename_all = "SCREAMING_SNAKE_CASE")]

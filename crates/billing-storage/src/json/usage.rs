@@ -52,7 +52,6 @@ mod entry {
 list_of!(entries: Entry = "entry");
 
 mod report {
-    use serde::de::Error as _;
     use serde::{Deserializer, Serializer};
 
     use super::{ReportData, entries};
@@ -62,7 +61,7 @@ mod report {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReportData, D::Error> {
-        ReportData::new(entries::deserialize(deserializer)?).map_err(D::Error::custom)
+        entries::deserialize(deserializer).map(ReportData::new)
     }
 }
 

@@ -183,7 +183,7 @@ impl Found {
         let ContractStateRow { notification_count, failures, failure_told_at } = state;
         let customer: Option<CustomerRow> = row.under("customer", customer.as_ref())?.pop();
         let customer = customer.ok_or_else(|| row.corrupt("customer_id", "the customer does not exist"))?.read()?;
-        let (products, _) = products_of(contract_id, row.under("products", segments.as_ref())?)?;
+        let products = products_of(contract_id, row.under("products", segments.as_ref())?)?;
         let next_due_at = row.optional("next_due_at", contract.next_due_at.clone())?;
         let contract = contract.read(contract_id, customer.id, customer.customer_ref.clone(), products)?;
         let notified_at = row.optional("failure_told_at", failure_told_at)?;
@@ -220,18 +220,17 @@ impl ContractRow {
 }
 
 /// Returns a contract's products from its segments by product, version and date, and the stored length of the terms.
-fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<(Vec<ContractProduct>, usize)> {
+fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<Vec<ContractProduct>> {
     let row = Row::new("contract_products", contract_id);
-    let (mut products, mut written): (Vec<ContractProduct>, usize) = (Vec::new(), 0);
+    let mut products: Vec<ContractProduct> = Vec::new();
     for segment in segments {
-        written += segment.terms.as_ref().map_or(0, |terms| terms.0.len());
         let (no, segment) = segment.read(&row)?;
         match products.last_mut() {
             Some(product) if product.no == no => product.segments.push(segment),
             Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
         }
     }
-    Ok((products, written))
+    Ok(products)
 }
 
 impl Outlined {
@@ -415,8 +414,8 @@ impl Transaction<'_> {
             } else {
                 let segments = segments.remove(&contract.contract_id).unwrap_or_default();
                 let own = segments.into_iter().filter(|segment| segment.version <= contract.contract.version);
-                let (products, written) = products_of(contract.contract_id, own)?;
-                self.terms.keep(contract.terms_id, &products, written);
+                let products = products_of(contract.contract_id, own)?;
+                self.terms.keep(contract.terms_id, &products);
                 products
             };
             contracts.push(contract.read(products)?);

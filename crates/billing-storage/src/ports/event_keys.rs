@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use billing_domain::document::numbering::DocumentNumber;
-use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ports::{EventKeys, StoreResult};
 use billing_domain::refs::{CustomerId, DocumentRef, EventRef, OrganizationId};
-use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord};
+use billing_domain::usage::{AnswerForm, EventKeyRecord, FactsDigest, NewEventKeyRecord};
 use diesel::prelude::*;
 use diesel::sql_types::Nullable;
 use sha2::{Digest as _, Sha256};
@@ -16,12 +16,12 @@ use uuid::Uuid;
 use super::{MAX_BINDS, owned};
 use crate::failure::StatementError;
 use crate::in_list::{Value, one_of_rows};
-use crate::json::answer_of_place;
+use crate::json::{answer_of_place, form_of};
 use crate::row::{Cell, Row};
 use crate::schema::{customers, documents, usage_event_keys, usage_events};
 use crate::sql_types::Id;
 use crate::tx::{Transaction, with_conn};
-use crate::written_rows::{InsertRows, column};
+use crate::written_rows::{InsertRows, UpdateRows, column};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -105,8 +105,8 @@ impl Transaction<'_> {
 /// The maximum number of keys per statement.
 const MAX_KEYS: usize = MAX_BINDS / 4;
 
-/// A stored key: customer, key, digest of the body, event, and the response if it is stored.
-type FoundKey = (CustomerId, IdempotencyKey, BodyDigest, Uuid, Option<String>);
+/// A stored key: customer, key, digest of the facts, event, and the response if it is stored.
+type FoundKey = (CustomerId, IdempotencyKey, FactsDigest, Uuid, Option<String>);
 
 impl Transaction<'_> {
     /// Returns the stored keys among these.
@@ -133,9 +133,9 @@ impl Transaction<'_> {
             let row = Row::new("usage_event_keys", digest);
             let customer_id = row.cell("customer_id", customer_id)?;
             let key = asked.get(&(customer_id, digest)).ok_or_else(|| row.corrupt("key_digest", "nobody asked for it"))?;
-            let body = BodyDigest(row.cell("body_digest", body_digest)?.into_bytes());
+            let facts = FactsDigest(row.cell("body_digest", body_digest)?.into_bytes());
             let event_id = row.cell("event_id", event_id)?;
-            found.push((CustomerId::from_uuid(customer_id), (*key).clone(), body, event_id, answer));
+            found.push((CustomerId::from_uuid(customer_id), (*key).clone(), facts, event_id, answer));
         }
         Ok(found)
     }
@@ -155,23 +155,24 @@ impl EventKeys for Transaction<'_> {
             made.extend(self.answers_of_places(unsaid)?);
         }
         let mut kept = Vec::with_capacity(found.len());
-        for (customer_id, key, body, event, answer) in found {
+        for (customer_id, key, facts, event, answer) in found {
             let row = Row::new("usage_event_keys", key_digest(key.as_str()));
+            let form = answer.as_deref().map_or(AnswerForm::Place, form_of);
             let answer = answer.or_else(|| made.remove(&event));
             let answer = answer.ok_or_else(|| row.corrupt("event_id", "the event or its document is not there"))?;
-            kept.push((customer_id, EventKeyRecord { key, body, event_ref: EventRef::from_uuid(event), answer }));
+            kept.push((customer_id, EventKeyRecord { key, facts, event_ref: EventRef::from_uuid(event), answer, form }));
         }
         kept.sort_by(|(a, kept), (b, other)| (a, &kept.key).cmp(&(b, &other.key)));
         Ok(kept)
     }
 
-    fn recorded_bodies(
+    fn delivered_facts(
         &mut self,
         organization: OrganizationId,
         keys: &[(CustomerId, IdempotencyKey)],
-    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), BodyDigest>> {
+    ) -> StoreResult<BTreeMap<(CustomerId, IdempotencyKey), FactsDigest>> {
         let found = self.found_keys(organization, keys)?;
-        Ok(found.into_iter().map(|(customer_id, key, body, ..)| ((customer_id, key), body)).collect())
+        Ok(found.into_iter().map(|(customer_id, key, facts, ..)| ((customer_id, key), facts)).collect())
     }
 
     fn save_event_keys(&mut self, _organization: OrganizationId, taken: &[(CustomerId, NewEventKeyRecord)]) -> StoreResult<()> {
@@ -190,10 +191,34 @@ impl EventKeys for Transaction<'_> {
             ("customer_id", column(&rows, |(customer_id, ..)| *customer_id)),
             ("key_digest", column(&rows, |(_, digest, _)| *digest)),
             ("event_id", column(&rows, |(.., record)| record.kept.event_ref.as_uuid())),
-            ("body_digest", column(&rows, |(.., record)| Uuid::from_bytes(record.kept.body.0))),
+            ("body_digest", column(&rows, |(.., record)| Uuid::from_bytes(record.kept.facts.0))),
             ("answer", column(&rows, answer)),
         ];
         if self.insert_rows(InsertRows::new("usage_event_keys", columns))? < rows.len() {
+            return Err(self.remember(StatementError::Contended));
+        }
+        Ok(())
+    }
+
+    fn update_event_keys(
+        &mut self,
+        _organization: OrganizationId,
+        delivered: &[(CustomerId, FactsDigest, EventKeyRecord)],
+    ) -> StoreResult<()> {
+        let keys = vec![
+            ("customer_id", column(delivered, |(customer_id, ..)| customer_id.as_uuid())),
+            ("key_digest", column(delivered, |(.., record)| key_digest(record.key.as_str()))),
+        ];
+        let changes = vec![
+            ("body_digest", column(delivered, |(.., record)| Uuid::from_bytes(record.facts.0))),
+            // The response names the document of this delivery, and the event may move to another one later.
+            ("answer", column(delivered, |(.., record)| Some(record.answer.clone()))),
+        ];
+        let before = vec![("before", column(delivered, |(_, before, _)| Uuid::from_bytes(before.0)))];
+        let update = UpdateRows::new("usage_event_keys", keys, changes)
+            .reading(before)
+            .only(" AND usage_event_keys.body_digest = {before}");
+        if self.update_rows(update)? < delivered.len() {
             return Err(self.remember(StatementError::Contended));
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Contracts.
 
+use std::sync::Arc;
+
 use billing_domain::access::Actor;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::{PaymentTime, ProductTerms, Quantities, QuantityStep, SelectedCharge};
@@ -45,7 +47,7 @@ fn full_terms() -> ProductTerms {
         request.note = Some(fixtures::prose("Line 1\n\tLine 2 ✓"));
         request.payment = fixtures::full_payment();
     });
-    for (i, item) in terms.line_items.iter_mut().enumerate() {
+    for (i, item) in Arc::make_mut(&mut terms.line_items).iter_mut().enumerate() {
         use billing_domain::catalog::Aggregation::{Count, Latest, Max, Sum};
         match &mut item.charge {
             SelectedCharge::Usage(metered) => {
@@ -77,7 +79,7 @@ pub fn a_contract_comes_back_with_every_field_and_segment(store: &dyn Store) {
     store_full_catalog(store, &w);
     let billed = |terms: ProductTerms| SegmentTerms::Billed(Box::new(terms));
     let mut changed = full_terms();
-    changed.line_items.truncate(2);
+    changed.line_items = changed.line_items[..2].into();
     changed.payment_time = PaymentTime::DuringUse;
     changed.all_line_items = false;
     let segments = vec![

@@ -5,10 +5,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use billing_domain::document::DocumentHead;
-use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
-use billing_domain::ports::{Access, RollBack, Store, StoreError, Tx};
+use billing_domain::idempotency::IdempotencyKey;
+use billing_domain::ports::{Access, RollBack, Store, StoreError, Tx, transact};
 use billing_domain::refs::CustomerId;
-use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent};
+use billing_domain::usage::{AnswerForm, EventKeyRecord, FactsDigest, NewEventKeyRecord, Placement, UsageEvent};
 
 use super::{World, done, keep_events, kept_events, later, read, world, write};
 use crate::{FreshIds, fixtures};
@@ -25,9 +25,9 @@ fn event(w: &World, head: &DocumentHead) -> UsageEvent {
 }
 
 fn kept(event: &UsageEvent, text: &str) -> EventKeyRecord {
-    let body = BodyDigest(std::array::from_fn(|i| u8::try_from(i * 7).expect("a byte")));
+    let facts = FactsDigest(std::array::from_fn(|i| u8::try_from(i * 7).expect("a byte")));
     let answer = format!("{{\"event_ref\":\"{}\"}}\n ✓", event.event_ref);
-    EventKeyRecord { key: key(text), body, event_ref: event.event_ref, answer }
+    EventKeyRecord { key: key(text), facts, event_ref: event.event_ref, answer, form: AnswerForm::Event }
 }
 
 fn taken(kept: &EventKeyRecord, head: &DocumentHead) -> NewEventKeyRecord {
@@ -51,10 +51,33 @@ pub fn kept_keys_come_back_to_the_byte_by_their_keys(store: &dyn Store) {
     });
     let asked = [key("c"), key("unknown"), key("B-é"), a.key.clone(), key("C")];
     let of_customer = asked.clone().map(|key| (w.customer.id, key));
-    let bodies = read(store, |tx| tx.recorded_bodies(w.org, &of_customer));
-    assert_eq!(bodies, BTreeMap::from([&a, &b, &c].map(|kept| ((w.customer.id, kept.key.clone()), kept.body))));
+    let bodies = read(store, |tx| tx.delivered_facts(w.org, &of_customer));
+    assert_eq!(bodies, BTreeMap::from([&a, &b, &c].map(|kept| ((w.customer.id, kept.key.clone()), kept.facts))));
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &asked)), [b, a, c]);
     assert_eq!(read(store, |tx| kept_events(tx, w.org, w.customer.id, &[])), []);
+}
+
+pub fn a_delivery_replaces_facts_and_response_of_a_key_if_nobody_else_did(store: &dyn Store) {
+    let w = world(store);
+    let head = w.open(store, w.head(1));
+    let events = [event(&w, &head), event(&w, &head)];
+    let (first, other) = (kept(&events[0], "k"), kept(&events[1], "other"));
+    write(store, |tx| {
+        tx.insert_events(w.org, &events)?;
+        keep_events(tx, w.org, w.customer.id, &[&first, &other].map(|kept| taken(kept, &head)))
+    });
+    let later = EventKeyRecord { facts: FactsDigest([9; 16]), answer: "{\"later\":1}".to_owned(), ..first.clone() };
+    let deliver = |before: FactsDigest, kept: &EventKeyRecord| {
+        let delivered = [(w.customer.id, before, kept.clone())];
+        transact(store, Access::Write, |tx| tx.update_event_keys(w.org, &delivered))
+    };
+    deliver(first.facts, &later).expect("a delivery");
+    let seen = || read(store, |tx| kept_events(tx, w.org, w.customer.id, &[key("k"), key("other")]));
+    assert_eq!(seen(), [later.clone(), other.clone()]);
+    // Another delivery was faster.
+    let stale = EventKeyRecord { facts: FactsDigest([8; 16]), ..later.clone() };
+    assert!(matches!(deliver(first.facts, &stale), Err(StoreError::Contended)));
+    assert_eq!(seen(), [later, other]);
 }
 
 pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
@@ -73,7 +96,7 @@ pub fn a_key_belongs_to_one_customer_of_one_organization(store: &dyn Store) {
     assert_eq!(seen(stranger.org, w.customer.id), []);
     assert_eq!(seen(stranger.org, stranger.customer.id), []);
     let bodies =
-        |organization, customer: CustomerId| read(store, |tx| tx.recorded_bodies(organization, &[(customer, key("k"))])).len();
+        |organization, customer: CustomerId| read(store, |tx| tx.delivered_facts(organization, &[(customer, key("k"))])).len();
     assert_eq!([bodies(w.org, w.customer.id), bodies(w.org, other.id), bodies(stranger.org, w.customer.id)], [1, 0, 0]);
 }
 

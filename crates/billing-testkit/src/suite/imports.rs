@@ -6,11 +6,11 @@ use std::time::Duration;
 use billing_domain::access::RequestId;
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportRecord, ImportUndo, ImportedDocument, ImportedEvent, ImportedFileFacts};
 use billing_domain::ports::{ImportFilter, MadePart, Store};
 use billing_domain::refs::{ApiKeyRef, EventRef, ImportPartRef, ImportRef};
-use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord, UsageEvent};
+use billing_domain::usage::{AnswerForm, EventKeyRecord, FactsDigest, NewEventKeyRecord, UsageEvent};
 use uuid::Uuid;
 
 use super::{World, all, done, keep_events, kept_events, later, long_ago, page, read, world, write};
@@ -58,7 +58,8 @@ pub fn an_import_comes_back_as_it_was_kept_last(store: &dyn Store) {
     kept.author = AuditActor::ApiKey(ApiKeyRef::from_uuid(Uuid::now_v7()));
     kept.request_id = RequestId::parse("r-1");
     (kept.ended_at, kept.stopped_at) = (Some(later(9)), Some(1002));
-    (kept.recorded, kept.already_there, kept.refused, kept.skipped, kept.more_documents) = (1000, 1, 2, 4, 3);
+    (kept.recorded, kept.updated, kept.already_there, kept.refused) = (1000, 5, 1, 2);
+    (kept.skipped, kept.more_documents) = (4, 3);
     kept.documents = vec![ImportedDocument {
         document_ref: head.document_ref,
         number: head.number,
@@ -132,7 +133,8 @@ pub fn who_sends_the_key_of_a_forgotten_event_sends_a_new_one(store: &dyn Store)
     let keys = [key("a"), key("b"), key("c")];
     let taken = |index: usize| {
         let (key, event_ref) = (keys[index].clone(), events[index].event_ref);
-        let kept = EventKeyRecord { key, body: BodyDigest([7; 16]), event_ref, answer: "{}".to_owned() };
+        let kept =
+            EventKeyRecord { key, facts: FactsDigest([7; 16]), event_ref, answer: "{}".to_owned(), form: AnswerForm::Event };
         NewEventKeyRecord { kept, document_ref: head.document_ref, document_number: head.number.clone() }
     };
     let (kept, part) = (import(later(0)), part());

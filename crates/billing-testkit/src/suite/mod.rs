@@ -184,6 +184,7 @@ macro_rules! store_contract {
             }
             event_keys {
                 kept_keys_come_back_to_the_byte_by_their_keys
+                a_delivery_replaces_facts_and_response_of_a_key_if_nobody_else_did
                 a_key_belongs_to_one_customer_of_one_organization
                 a_key_outlives_its_event
                 an_answer_stays_the_same_wherever_its_event_goes
@@ -472,6 +473,7 @@ mod tests {
             include_str!("revisions.rs"),
             include_str!("runs.rs"),
             include_str!("sandbox.rs"),
+            include_str!("search.rs"),
             include_str!("transactions.rs"),
             include_str!("usage.rs"),
             include_str!("webhooks.rs"),

@@ -34,7 +34,7 @@ fn document_of(store: &dyn Store, w: &World, event: &UsageEvent) -> DocumentRef 
 pub fn a_revision_takes_the_events_place_and_the_one_before_is_kept(store: &dyn Store) {
     let w = world(store);
     let (january, february) = (w.open(store, w.head(1)), w.open(store, w.head(2)));
-    let report = ReportData::new(vec![("a".to_owned(), ReportValue::Number("1.50".to_owned()))]).expect("report data");
+    let report = ReportData::new([("a".to_owned(), ReportValue::Number("1.50".to_owned()))]);
     let first = UsageEvent {
         report_data: Some(report),
         validations: Some(Validations { currency: Some(fixtures::eur()), entity_ref: None }),

@@ -4,13 +4,13 @@ use billing_domain::charge::Charge;
 use billing_domain::contract::Contract;
 use billing_domain::document::IssuedDocument;
 use billing_domain::document::numbering::NumberEnd;
-use billing_domain::idempotency::{BodyDigest, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::metadata::Metadata;
 use billing_domain::ports::{SearchHitKind, SearchTerms, Store};
 use billing_domain::receivables::{AccountKey, Payment, PaymentKind};
 use billing_domain::refs::PaymentRef;
-use billing_domain::usage::{EventKeyRecord, NewEventKeyRecord};
+use billing_domain::usage::{AnswerForm, EventKeyRecord, FactsDigest, NewEventKeyRecord};
 
 use super::lists::{issue, made};
 use super::{World, done, keep_events, later, read, updated, world, write};
@@ -42,7 +42,13 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let with_po = Contract { po_number: Some(fixtures::line("PO-4711")), ..w.another_contract(12) };
     let event = fixtures::event(&FreshIds, &draft, &w.product.usage_product_ref, later(1), fixtures::quantity("2"));
     let key = IdempotencyKey::parse("batch-7").expect("a key");
-    let kept = EventKeyRecord { key, body: BodyDigest([0; 16]), event_ref: event.event_ref, answer: "{}".to_owned() };
+    let kept = EventKeyRecord {
+        key,
+        facts: FactsDigest([0; 16]),
+        event_ref: event.event_ref,
+        answer: "{}".to_owned(),
+        form: AnswerForm::Event,
+    };
     let taken = NewEventKeyRecord { kept, document_ref: draft.document_ref, document_number: draft.number.clone() };
     let payment = Payment {
         payment_ref: PaymentRef::from_uuid(uuid::Uuid::now_v7()),

@@ -60,9 +60,9 @@ pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
         ("Text \"quoted\\", text("1.50 ✓ 𝄞 \\u0041 'x' \"y\"")),
         ("m", text("true")),
     ];
-    let report = entries.map(|(key, value)| (key.to_owned(), value)).to_vec();
+    let report = entries.map(|(key, value)| (key.to_owned(), value));
     let full = UsageEvent {
-        report_data: Some(ReportData::new(report).expect("report data")),
+        report_data: Some(ReportData::new(report)),
         validations: Some(Validations { currency: Some(fixtures::eur()), entity_ref: Some(w.entity.entity_ref.clone()) }),
         formatted: Some(FormattedSource {
             format_ref: FormatRef::parse("format-1").expect("a reference"),
@@ -77,7 +77,7 @@ pub fn an_event_comes_back_with_every_field(store: &dyn Store) {
     };
     let one_check = UsageEvent {
         validations: Some(Validations { currency: None, entity_ref: Some(w.entity.entity_ref.clone()) }),
-        report_data: Some(ReportData::new(vec![]).expect("no report data")),
+        report_data: Some(ReportData::default()),
         revised_by: Actor::Admin(AdminRef::from_uuid(Uuid::now_v7())),
         ..event(&w, &head, 0, "0")
     };

@@ -67,8 +67,8 @@ pub(super) fn january(currency: Currency) -> (Contract, DocumentContent) {
     let key = |product: &str| usage_key(contract.contract_ref, &period, &fixtures::usage_product_ref(product));
     let usage = UsageTotals::new([(key("calls"), used), (key("storage"), used)]);
     let rates = DiscountAndTax { discount: fixtures::percent("10"), tax: fixtures::taxed("19.00") };
-    let lines =
-        lines_of_period(&contract, &period, &period.terms.line_items, (&usage, &Charges::default())).expect("small amounts");
+    let lines = lines_of_period(&contract, &period, period.terms.line_items.iter(), (&usage, &Charges::default()))
+        .expect("small amounts");
     let lines = RatedLines { product_no: product.no, terms: period.terms, rates, lines };
     let content = total_up(currency, DocumentKind::Invoice, vec![lines], &FamilySums::default()).expect("a small amount");
     (contract, content)

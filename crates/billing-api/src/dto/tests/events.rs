@@ -8,6 +8,7 @@ use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
 
 use super::super::events::{EventBody, EventJson, EventResultJson};
+use super::super::wire::{ReportDataJson, written};
 use super::{check, check_field, json, presented, refusals, with};
 
 const EVENT: &str = r#"{"timestamp":"2026-01-20T10:15:30+01:00","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#;
@@ -48,6 +49,9 @@ fn quantities_keep_every_digit_whether_number_or_text() {
         ("30.80", "30.80"),
         ("1e3", "1000"),
         ("0", "0"),
+        ("0.0000001453", "0.000000145"),
+        ("0.30000000000000004", "0.3"),
+        (r#""1e-10""#, "0"),
     ];
     for (given, kept) in rows {
         let event = EventBody::read_event(&with(EVENT, "quantity", given)).expect(given);
@@ -56,10 +60,28 @@ fn quantities_keep_every_digit_whether_number_or_text() {
 }
 
 #[test]
-fn each_field_of_an_event_is_held_against_its_limits() {
+fn report_data_is_taken_in_any_form() {
     let long = format!(r#"{{"k":"{}"}}"#, "v".repeat(2049));
-    let keys: Vec<String> = (0..101).map(|i| format!(r#""k{i}":{i}"#)).collect();
-    let keys = format!("{{{}}}", keys.join(","));
+    let cut = format!(r#"{{"k":"{}…"}}"#, "v".repeat(2045));
+    for (sent, kept) in [
+        (
+            r#"{"note":"a\nb","tags":["x", 1],"o":{"b": 1.50, "a": {}}}"#,
+            r#"{"note":"a\nb","tags":"[\"x\",1]","o":"{\"b\":1.50,\"a\":{}}"}"#,
+        ),
+        (r#"{"":1,"a\u0000":"\u0000","a ":2}"#, "{\"a \":\"\u{fffd}\"}"),
+        (r#""{\"k\":[ ]}""#, r#"{"k":"[]"}"#),
+        (&long, &cut),
+    ] {
+        let event = EventBody::read_event(&with(EVENT, "additional_report_data", sent)).expect(sent);
+        assert_eq!(written(&ReportDataJson::from(&event.report_data.expect("report data"))), kept, "{sent}");
+    }
+    let many: Vec<String> = (0..200).map(|i| format!(r#""k{i}":{i}"#)).collect();
+    let event = EventBody::read_event(&with(EVENT, "additional_report_data", &format!("{{{}}}", many.join(","))));
+    assert_eq!(event.expect("an event").report_data.expect("report data").entries().len(), 100);
+}
+
+#[test]
+fn each_field_of_an_event_is_held_against_its_limits() {
     let rows: &[(&str, &str, &[&str])] = &[
         ("timestamp", "null", &["/timestamp required"]),
         ("timestamp", r#""2026-01-20T10:15:30""#, &["/timestamp invalid_format"]),
@@ -76,28 +98,15 @@ fn each_field_of_an_event_is_held_against_its_limits() {
         ("quantity", r#""1_000""#, &["/quantity invalid_format"]),
         ("quantity", "true", &["/quantity wrong_type"]),
         ("quantity", "1000000000000000", &["/quantity out_of_range"]),
-        ("quantity", "0.0000000001", &["/quantity out_of_range"]),
         ("quantity", "1e400", &["/quantity out_of_range"]),
         ("additional_report_data", "null", &[]),
         ("additional_report_data", "{}", &[]),
         ("additional_report_data", r#""{\"k\":1.50}""#, &[]),
         ("additional_report_data", r#""{""#, &["/additional_report_data wrong_type"]),
         ("additional_report_data", r#""1""#, &["/additional_report_data wrong_type"]),
-        ("additional_report_data", r#""{\"k\":[]}""#, &["/additional_report_data/k wrong_type"]),
         ("validations", r#""{\"currency\":\"EURO\"}""#, &["/validations/currency invalid_format"]),
         ("whatever", "[1]", &["/whatever unknown_field"]),
         ("additional_report_data", "[]", &["/additional_report_data wrong_type"]),
-        (
-            "additional_report_data",
-            r#"{"a":[1],"b":{},"":1,"ok":"x"}"#,
-            &[
-                "/additional_report_data/a wrong_type",
-                "/additional_report_data/b wrong_type",
-                "/additional_report_data/ invalid_format",
-            ],
-        ),
-        ("additional_report_data", &long, &["/additional_report_data/k invalid_format"]),
-        ("additional_report_data", &keys, &["/additional_report_data too_many"]),
         ("validations", "null", &[]),
         ("validations", "{}", &[]),
         ("validations", r#""{}""#, &[]),
@@ -121,13 +130,13 @@ fn everything_wrong_with_an_event_is_said_at_once() {
         &[
             ("{}", &["/timestamp required", "/customer_ref required", "/usage_product_ref required", "/quantity required"]),
             (
-                r#"{"validations":{"x":1},"quantity":-1,"timestamp":"now","customer_ref":"a b","additional_report_data":{"k":[]}}"#,
+                r#"{"validations":{"x":1},"quantity":-1,"timestamp":"now","customer_ref":"a b","additional_report_data":[]}"#,
                 &[
                     "/validations/x unknown_field",
                     "/quantity out_of_range",
                     "/timestamp invalid_format",
                     "/customer_ref invalid_format",
-                    "/additional_report_data/k wrong_type",
+                    "/additional_report_data wrong_type",
                     "/usage_product_ref required",
                 ],
             ),
@@ -162,8 +171,8 @@ fn view() -> EventView {
     let calls = fixtures::usage_product_ref("calls");
     let mut event = fixtures::event(&ids, &head, &calls, occurred_at, fixtures::quantity("12345678901234.000001"));
     let number = |text: &str| ReportValue::Number(text.to_owned());
-    let data = ReportData::new(vec![("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
-    event.report_data = Some(data.expect("report data"));
+    let data = ReportData::new([("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
+    event.report_data = Some(data);
     EventView {
         line_items: vec![fixtures::line_item_id("calls")],
         event,

@@ -355,14 +355,15 @@ impl Group {
 mod tests {
     use billing_domain::access::Principal;
     use billing_domain::calendar::Timestamp;
-    use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
+    use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict};
     use billing_domain::quantity::Quantity;
     use billing_domain::refs::{CustomerRef, EventRef, UsageProductRef};
     use uuid::Uuid;
 
     use super::*;
     use crate::usage::change::EventChange;
-    use crate::usage::writer::queued::{EventAnswer, QueuedBatch, QueuedChange};
+    use crate::usage::record::NO_ANSWER;
+    use crate::usage::writer::queued::{QueuedBatch, QueuedChange};
 
     /// The simulated duration of a change, of a long transaction, and of a client between a response and its next request.
     const CHANGE: Duration = Duration::from_millis(2);
@@ -447,7 +448,8 @@ mod tests {
             report_data: None,
             validations: None,
             formatted: None,
-            sent: None,
+            key: None,
+            on_conflict: OnConflict::Reject,
             import: None,
         }
     }
@@ -457,7 +459,7 @@ mod tests {
         for (singles, of_batch) in [(1, SHARE), (SHARE, SHARE), (100, 100)] {
             let (mut queue, now) = (FairQueue::of_one_writer(), Instant::now());
             let until = now + PATIENCE;
-            let answer: EventAnswer = |_| String::new();
+            let answer = NO_ANSWER;
             for _ in 0..singles {
                 let reply = Box::new(|_, _| {});
                 queue.push(

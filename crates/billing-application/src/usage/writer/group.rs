@@ -22,7 +22,8 @@ use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, IdempotencyKeyLocks};
 use crate::usage::batch::EVENTS_PER_TRANSACTION;
 use crate::usage::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
-use crate::usage::ingest::{IngestBatch, IngestItem, IngestOutcome, IngestPath, MAX_HOLD_ATTEMPTS};
+use crate::usage::ingest::{IngestBatch, IngestItem, IngestPath, MAX_HOLD_ATTEMPTS};
+use crate::usage::outcome::IngestOutcome;
 use crate::usage::recall::Shortcuts;
 use crate::{Services, UseCase, allow};
 
@@ -296,7 +297,7 @@ impl WriterThread<'_> {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
-            let results = IngestBatch { events: &reported, shortcuts }.ingest(cx, path)?;
+            let results = IngestBatch { events: &reported, shortcuts, also_held: BTreeSet::new() }.ingest(cx, path)?;
             Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }
@@ -408,7 +409,7 @@ impl WriterThread<'_> {
 
 impl EventRow {
     fn by(&self, by: Actor) -> IngestItem<'_> {
-        IngestItem { event: &self.event, by, answer: &self.answer }
+        IngestItem { event: &self.event, by, answer: self.answer }
     }
 
     /// Sends the reply, or records the outcome in the event's batch.
@@ -432,7 +433,7 @@ impl EventRow {
 
 impl ChangeRow {
     const fn asked(&self) -> ChangeRequest<'_> {
-        ChangeRequest { event_ref: self.change.event_ref, change: &self.change.change }
+        ChangeRequest { event_ref: self.change.event_ref, change: &self.change.change, delivery: None }
     }
 
     fn tell(self, (principal, outcome): Outcome<ChangeOutcome>) {

@@ -17,7 +17,7 @@ use super::figures::Load;
 use super::queued::{Batch, QueuedBatch, QueuedRequest, ReplyCallback, Work};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::usage::batch::BatchOutcome;
-use crate::usage::ingest::IngestOutcome;
+use crate::usage::outcome::IngestOutcome;
 
 /// The lanes, by shard. There are none on a store that is not distributed.
 #[derive(Default)]
@@ -181,7 +181,7 @@ fn split(batch: QueuedBatch, shard_of: impl Fn(&NewUsageEvent) -> Option<Shard>)
     let QueuedBatch { events, answer, goes_on, reply } = batch;
     let mut parts: BTreeMap<Option<Shard>, (Vec<usize>, Vec<NewUsageEvent>)> = BTreeMap::new();
     let many = events.len();
-    let are_repeatable = events.iter().all(|event| event.sent.is_some());
+    let are_repeatable = events.iter().all(|event| event.key.is_some());
     for (index, event) in events.into_iter().enumerate() {
         let (places, events) = parts.entry(shard_of(&event)).or_default();
         places.push(index);

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use billing_domain::access::Principal;
-use billing_domain::event_input::NewUsageEvent;
+use billing_domain::event_input::{NewUsageEvent, OnConflict};
 use billing_domain::ports::{Shard, Store};
 use billing_domain::refs::{EventRef, OrganizationId};
 
@@ -29,13 +29,15 @@ use self::lanes::Lanes;
 use self::queued::Batch;
 use super::batch::BatchOutcome;
 use super::event_cache::EventCache;
+use super::outcome::EventAnswer;
+use super::record::deliver;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
 pub use self::figures::{Distribution, GroupFigures, Load, WriterFigures};
 pub use self::queued::{
-    EventAnswer, Execution, IdempotentWork, QueuedBatch, QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction,
-    ReplyCallback, Requester, Work, WorkKind, WriterBusy,
+    Execution, IdempotentWork, QueuedBatch, QueuedChange, QueuedEvent, QueuedRequest, QueuedTransaction, ReplyCallback,
+    Requester, Work, WorkKind, WriterBusy,
 };
 
 /// The limits of the writer's threads and queue.
@@ -183,13 +185,26 @@ impl UsageWriter {
             return Ok(BatchOutcome::default());
         }
         let (reply, replied) = sync_channel(1);
+        let updates = events.iter().any(|event| event.on_conflict == OnConflict::Update);
+        let sent = if updates { events.clone() } else { Vec::new() };
         // The receiver is dropped when the request was abandoned.
         let reply = Box::new(move |_, outcome| drop(reply.send(outcome)));
         let work = Work::Batch(QueuedBatch { events, answer, goes_on, reply });
         self.submit(QueuedRequest { requester: Requester::Known(principal.clone()), until, work })?;
         // Either the request expired, or its work panicked, which the panic hook has logged.
         let unanswered = Err(UseCaseError::InvariantViolation("events that nobody took"));
-        replied.recv().unwrap_or(unanswered)
+        let mut outcome = replied.recv().unwrap_or(unanswered)?;
+        for conflicts in outcome.conflicts() {
+            let events: Vec<NewUsageEvent> = conflicts.iter().filter_map(|index| sent.get(*index).cloned()).collect();
+            let by = principal.clone();
+            let count = events.len();
+            let delivered = self.run_queued(principal, count, until, move |services| deliver(services, &by, &events, answer));
+            outcome.settle(&conflicts, delivered);
+            if outcome.stopped_by.is_some() {
+                break;
+            }
+        }
+        Ok(outcome)
     }
 
     /// Runs work in a transaction of its own when its turn comes, and waits for it. The work counts as `events` events.

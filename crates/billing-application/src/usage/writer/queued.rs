@@ -14,8 +14,7 @@ use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::IdempotentRequest;
 use crate::usage::batch::BatchOutcome;
 use crate::usage::change::{ChangeOutcome, EventChange};
-use crate::usage::ingest::IngestOutcome;
-use crate::usage::read::EventView;
+use crate::usage::outcome::{EventAnswer, IngestOutcome};
 
 /// The sender of a request.
 #[derive(Clone, Debug)]
@@ -47,9 +46,6 @@ impl Requester {
 /// A callback for the result of a request, called once the result is durable. Its first argument is the principal, if known.
 /// It is dropped without a call if the request expires.
 pub type ReplyCallback<T> = Box<dyn FnOnce(Option<Principal>, UseCaseResult<T>) + Send>;
-
-/// Builds the response for duplicates of an event with a key.
-pub type EventAnswer = fn(&EventView) -> String;
 
 /// A request to the writer.
 pub struct QueuedRequest {

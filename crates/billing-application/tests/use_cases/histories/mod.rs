@@ -49,8 +49,8 @@ use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
 use billing_application::notifications::number_notifications;
 use billing_application::usage::{
-    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, delete_event, record_event, undo_import,
-    update_event,
+    EventUpdate, FileImport, NO_ANSWER, NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict, delete_event, record_event,
+    undo_import, update_event,
 };
 use billing_application::verify::verify;
 use billing_application::{Cx, Transactions, UseCase};
@@ -350,10 +350,11 @@ impl UseCases {
                     report_data: labels.clone(),
                     validations: None,
                     formatted: None,
-                    sent: None,
+                    key: None,
+                    on_conflict: OnConflict::Reject,
                     import,
                 };
-                let taken = record_event(cx, event, &NO_ANSWER)?.now().expect("a newly recorded event");
+                let taken = record_event(cx, event, NO_ANSWER)?.now().expect("a newly recorded event");
                 return Ok(Some((taken.event.event_ref, import)));
             }
             Deed::Update { event, at, quantity, labels } => {
@@ -382,7 +383,7 @@ impl UseCases {
         }
         let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
         let format = NamedFormat::Name(UsageFormat::built_in().name);
-        let import = FileImport::begin(transactions, format, file, false)?;
+        let import = FileImport::begin(transactions, (format, file), OnConflict::Reject, false)?;
         Ok(import.import_ref())
     }
 

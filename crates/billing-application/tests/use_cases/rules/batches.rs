@@ -1,18 +1,19 @@
 //! Batches in one transaction, and the responses stored under their keys.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Duration;
 
 use billing_application::idempotency::IdempotentRequest;
 use billing_application::usage::{
-    Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, EventView, NewUsageEvent, UsageBatch, record_batch,
+    Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, EventAnswer, EventView, NewUsageEvent, UsageBatch, record_batch,
 };
 use billing_application::{Request, UseCase, carry_out};
 use billing_domain::idempotency::{BodyHash, IdempotencyKey, IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
-use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{per_unit, requested};
+use billing_teststore::TestStore;
 
-use crate::books::{Books, calls};
+use crate::books::{Books, NUMBERS, calls};
 
 /// Returns a contract for calls at 0.10 EUR in January, and a batch with one event more than the limit per transaction. The
 /// first event has its own key.
@@ -22,7 +23,7 @@ fn one_too_many(neighbours: Atomicity) -> (Books, UsageBatch) {
     books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
     let mut events: Vec<NewUsageEvent> = vec![calls("2026-01-10T00:00:00Z", "1"); EVENTS_PER_TRANSACTION + 1];
     let key = IdempotencyKey::parse("event").expect("a key");
-    events[0].sent = Some(EventKey { key, body: BodyHash([1; 32]) });
+    events[0].key = Some(key);
     (books, UsageBatch { events, neighbours })
 }
 
@@ -35,17 +36,21 @@ fn keyed() -> IdempotentRequest {
 /// fails after the transaction that records the first event.
 fn take(books: &Books, key: Option<&IdempotentRequest>, batch: &UsageBatch, fails: bool) -> (IdempotentResponse, Option<usize>) {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let answer = |view: &EventView| {
-        books.bench.store.set_unavailable(fails);
+    // A response is built by a function, which knows the store from here.
+    thread_local! { static FAILING: RefCell<Option<Arc<TestStore>>> = const { RefCell::new(None) } }
+    FAILING.set(fails.then(|| Arc::clone(&books.bench.store)));
+    let render = |view: &EventView| {
+        FAILING.with_borrow(|store| store.iter().for_each(|store| store.set_unavailable(true)));
         view.document_numbers.to_string()
     };
+    let answer = EventAnswer { render, ..NUMBERS };
     let shown = RefCell::new(None);
     let render = |taken: &BatchOutcome| {
         shown.replace(Some(taken.results.len()));
         StoredResponse(format!("{} {}", taken.results.len(), taken.stopped_by.is_some()).into_bytes())
     };
     let request = Request { principal, use_case: UseCase::RecordUsage, key };
-    let reply = carry_out(services, request, render, |cx| record_batch(cx, batch, &answer)).expect("a started batch");
+    let reply = carry_out(services, request, render, |cx| record_batch(cx, batch, answer)).expect("a started batch");
     books.bench.store.set_unavailable(false);
     (reply, shown.into_inner())
 }

@@ -4,16 +4,15 @@ use billing_application::UseCase;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::formats::{FormatContent, NamedFormat, create_format};
 use billing_application::usage::{
-    EventUpdate, EventView, FormattedUpdate, IngestOutcome, NewUsageEvent, RecordEvents, SentRecord, event_history,
+    EventUpdate, EventView, FormattedUpdate, IngestOutcome, NewUsageEvent, OnConflict, RecordEvents, SentRecord, event_history,
     format_of_events, map_record, map_update, of_mapped, record_event, update_event,
 };
 use billing_domain::format::{FormatMapping, MappedRecord};
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::refs::EventRef;
-use billing_domain::usage::EventKey;
 use billing_testkit::fixtures::{self, currency, expression, per_unit, requested};
 
-use crate::books::{Books, code};
+use crate::books::{Books, NUMBERS, code};
 use crate::rules::assert_documents;
 use crate::support::{read, run};
 
@@ -42,18 +41,17 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 }
 
 /// Maps a record by the format with a name.
-fn mapped(books: &Books, format: &NamedFormat, event: &str, sent: Option<EventKey>) -> UseCaseResult<RecordEvents> {
+fn mapped(books: &Books, format: &NamedFormat, event: &str, key: Option<IdempotencyKey>) -> UseCaseResult<RecordEvents> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let record = SentRecord { event: event.to_owned(), sent, body: BodyHash([9; 32]) };
+    let record = SentRecord { event: event.to_owned(), key, on_conflict: OnConflict::Reject };
     map_record(services, &format_of_events(services, principal, format)?, &record)
 }
 
-fn report(books: &Books, event: &str, sent: Option<EventKey>) -> UseCaseResult<IngestOutcome> {
-    let answer = |view: &EventView| view.document_numbers.to_string();
+fn report(books: &Books, event: &str, key: Option<IdempotencyKey>) -> UseCaseResult<IngestOutcome> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let MappedRecord::Event(event) = mapped(books, &log(), event, sent)? else { panic!("one event") };
+    let MappedRecord::Event(event) = mapped(books, &log(), event, key)? else { panic!("one event") };
     let event = *event;
-    run(services, principal, UseCase::RecordUsage, |cx| record_event(cx, event, &answer).map_err(of_mapped))
+    run(services, principal, UseCase::RecordUsage, |cx| record_event(cx, event, NUMBERS).map_err(of_mapped))
 }
 
 fn taken(books: &Books, event: &str) -> EventRef {
@@ -107,11 +105,12 @@ fn an_update_at_the_same_time_moves_to_the_contract_that_its_new_checks_ask_for(
 fn a_repeat_under_a_key_is_answered_with_the_first_answer() {
     let books = two_contracts();
     let key = IdempotencyKey::parse("k").expect("a key");
-    let sent = |body: u8| Some(EventKey { key: key.clone(), body: BodyHash([body; 32]) });
+    let sent = || Some(key.clone());
     let text = event("2026-01-15T00:00:00Z", 100, "EUR");
-    assert!(matches!(report(&books, &text, sent(1)), Ok(IngestOutcome::Recorded(_))));
-    assert!(matches!(report(&books, &text, sent(1)), Ok(IngestOutcome::Replayed(answer)) if answer == "UB-INV-1"));
-    assert!(matches!(report(&books, &text, sent(2)), Err(UseCaseError::IdempotencyKeyReuse)));
+    assert!(matches!(report(&books, &text, sent()), Ok(IngestOutcome::Recorded(_))));
+    assert!(matches!(report(&books, &text, sent()), Ok(IngestOutcome::Replayed(answer)) if answer == "UB-INV-1"));
+    let other = event("2026-01-15T00:00:00Z", 101, "EUR");
+    assert!(matches!(report(&books, &other, sent()), Err(UseCaseError::EventChanged(_))));
     assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 100: 10.00 | total 10.00 EUR"]);
 }
 
@@ -140,13 +139,13 @@ fn an_event_that_no_format_processed_needs_one_to_be_formatted() {
     assert_eq!(code(update(&books, event_ref, &event("2026-01-15T00:00:00Z", 1, "EUR"))), "required");
 }
 
-fn under(key: &str) -> Option<EventKey> {
-    Some(EventKey { key: IdempotencyKey::parse(key).expect(key), body: BodyHash([1; 32]) })
+fn under(key: &str) -> Option<IdempotencyKey> {
+    Some(IdempotencyKey::parse(key).expect(key))
 }
 
 /// Returns the keys of a record's events, `-` for an event without a key and `skipped` for a skipped element.
 fn keys(record: RecordEvents) -> Vec<String> {
-    let shown = |event: &NewUsageEvent| event.sent.as_ref().map_or("-".to_owned(), |sent| sent.key.as_str().to_owned());
+    let shown = |event: &NewUsageEvent| event.key.as_ref().map_or("-".to_owned(), |key| key.as_str().to_owned());
     match record {
         MappedRecord::Skipped => vec![],
         MappedRecord::Event(event) => vec![shown(&event)],

@@ -3,20 +3,19 @@
 use billing_application::error::{ResourceKind, UseCaseError};
 use billing_application::formats::NamedFormat;
 use billing_application::usage::{
-    Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, RefusedLine, UNDONE_PER_TRANSACTION,
-    UndoResult, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
+    Atomicity, BatchOutcome, ChangedTotal, FileImport, ImportView, NO_ANSWER, NewUsageEvent, OnConflict, RefusedLine,
+    UNDONE_PER_TRANSACTION, UndoResult, delete_event, forget_old_imports, get_import, list_imports, record_usage, undo_import,
 };
 use billing_application::{Transactions, UseCase};
 use billing_domain::audit::AuditAction;
 use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::UsageFormat;
-use billing_domain::idempotency::{BodyHash, IdempotencyKey};
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportState, ImportedFileFacts};
 use billing_domain::page::{Direction, ListSortKey, PageRequest};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
-use billing_domain::refs::{CustomerRef, EventRef, ImportRef};
-use billing_domain::usage::EventKey;
+use billing_domain::refs::{EventRef, ImportRef};
 use billing_testkit::fixtures::{self, per_unit, requested};
 use uuid::Uuid;
 
@@ -35,9 +34,8 @@ fn line(number: u64) -> FileEvent {
     let event =
         r#"{"timestamp":"2026-01-10T00:00:00Z","customer_ref":"acme","usage_product_ref":"calls","quantity":1}"#.to_owned();
     let key = IdempotencyKey::parse(&format!("import/a.csv/{number}")).expect("a key");
-    let known_by = Some(FileEventKey::Line(EventKey { key, body: BodyHash([1; 32]) }));
-    let customer_ref = CustomerRef::parse("acme").ok();
-    FileEvent { line: number, event, event_ref: None, customer_ref, known_by, body: BodyHash([0; 32]) }
+    let known_by = Some(FileEventKey::Line(key));
+    FileEvent { line: number, event, shaped: None, event_ref: None, known_by }
 }
 
 /// Imports lines. Returns the import, the number of recorded events and the number of events that already existed.
@@ -56,10 +54,10 @@ fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileIm
     let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
     let format = NamedFormat::Name(UsageFormat::built_in().name);
     let transactions = &mut Transactions::Separate(services, Some(principal));
-    let mut import = FileImport::begin(transactions, format, file, dry_run).expect("an import");
+    let mut import = FileImport::begin(transactions, (format, file), OnConflict::Reject, dry_run).expect("an import");
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
         let results =
-            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
+            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, NO_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
     let lines: Vec<FileEvent> = lines.map(line).collect();
@@ -111,30 +109,23 @@ fn lines_that_are_recorded_are_not_recorded_again_and_changed_ones_are_refused()
     let books = january();
     import(&books, 2..12, false);
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let changed_key = IdempotencyKey::parse("import/a.csv/4").expect("a key");
-    let changed = FileEventKey::Line(EventKey { key: changed_key, body: BodyHash([2; 32]) });
-    let changed = FileEvent { known_by: Some(changed), ..line(4) };
-    // The customer of this line is only known after the mapping.
-    let mapped_first = FileEvent { customer_ref: None, ..line(3) };
+    let changed = FileEvent { event: line(4).event.replace(":1}", ":2}"), ..line(4) };
     for dry_run in [true, false] {
         let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
         let format = NamedFormat::Name(UsageFormat::built_in().name);
         let transactions = &mut Transactions::Separate(services, Some(principal));
-        let mut import = FileImport::begin(transactions, format, file, dry_run).expect("an import");
+        let mut import = FileImport::begin(transactions, (format, file), OnConflict::Reject, dry_run).expect("an import");
         let mut given = Vec::new();
         let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
             given.push(events.len());
             let results =
-                run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
+                run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, NO_ANSWER))?;
             Ok(BatchOutcome { results, stopped_by: None })
         };
-        let lines = [line(2), mapped_first.clone(), changed.clone(), line(12)];
+        let lines = [line(2), line(3), changed.clone(), line(12)];
         let taken = import.take(transactions, &lines, &mut record).expect("lines");
         assert!(
-            matches!(
-                taken.refused.as_slice(),
-                [RefusedLine { number: 4, item: None, error: UseCaseError::Conflict { code: "line_changed", .. } }]
-            ),
+            matches!(taken.refused.as_slice(), [RefusedLine { number: 4, item: None, error: UseCaseError::LineChanged(_) }]),
             "dry run: {dry_run}: {taken:?}"
         );
         let taken = import.take(transactions, &[line(5), line(6)], &mut record).expect("lines");
@@ -224,10 +215,10 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
     let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
     let format = NamedFormat::Name(UsageFormat::built_in().name);
     let transactions = &mut Transactions::Separate(services, Some(principal));
-    let mut broken = FileImport::begin(transactions, format, file, false).expect("an import");
+    let mut broken = FileImport::begin(transactions, (format, file), OnConflict::Reject, false).expect("an import");
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
         let results =
-            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, &NO_ANSWER))?;
+            run(services, principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, NO_ANSWER))?;
         Ok(BatchOutcome { results, stopped_by: None })
     };
     broken.take(transactions, &[line(2), line(3)], &mut record).expect("lines");
@@ -260,7 +251,7 @@ fn an_import_in_an_unknown_format_is_refused_as_a_whole() {
     let before = books.bench.store.contents();
     let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
     let transactions = &mut Transactions::Separate(&books.bench.services, Some(&books.bench.principal));
-    let refused = FileImport::begin(transactions, NamedFormat::Name(fixtures::line("log")), file, false);
+    let refused = FileImport::begin(transactions, (NamedFormat::Name(fixtures::line("log")), file), OnConflict::Reject, false);
     assert_eq!(code(refused), "unknown_format");
     assert_eq!(books.bench.store.contents(), before);
 }

@@ -3,6 +3,7 @@
 //! A product under construction has one segment for each day on which its terms change, without duplicates.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
@@ -143,7 +144,7 @@ pub(super) fn interrupted(product: &ContractProduct, end: NaiveDate, again: Naiv
 
 /// Copies the values that do not depend on a day from agreed terms. Copies only the quantities that changed.
 fn keep_timeless(terms: &mut ProductTerms, agreed: &ProductTerms, was: Option<&ProductTerms>) {
-    for item in &mut terms.line_items {
+    for item in Arc::make_mut(&mut terms.line_items) {
         let before = was.and_then(|was| was.line_item(&item.id));
         if let Some(agreed) = agreed.line_item(&item.id).filter(|agreed| before != Some(agreed)) {
             *item = keeping_quantities(item.clone(), agreed);

@@ -10,6 +10,7 @@ mod patch;
 mod product;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 
@@ -288,7 +289,7 @@ pub fn with_quantity(contract: &Contract, change: &QuantityChange, now: &Amendme
     let step = QuantityStep { from, quantity: change.quantity };
     let mut next = present(product);
     for terms in next.segments.iter_mut().filter_map(|segment| segment.agreed.terms_mut()) {
-        for item in terms.line_items.iter_mut().filter(|item| item.id == change.line_item_id) {
+        for item in Arc::make_mut(&mut terms.line_items).iter_mut().filter(|item| item.id == change.line_item_id) {
             if let SelectedCharge::Fixed { quantities, .. } = &mut item.charge {
                 *quantities = quantities.with(step);
             }

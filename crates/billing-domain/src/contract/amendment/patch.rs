@@ -1,5 +1,7 @@
 //! Application of an edit's elements to terms (billing rules 7).
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 
 use super::chain::keeping_quantities;
@@ -206,7 +208,7 @@ impl ProductPatch {
             crypto: self.crypto.clone().apply(terms.payment.crypto),
         };
         let Patch::Set(items) = &self.line_items else { return terms };
-        for item in &mut terms.line_items {
+        for item in Arc::make_mut(&mut terms.line_items) {
             let list = items.iter().find(|given| given.id == item.id).and_then(|given| given.quantities.as_ref());
             if let (Some(list), SelectedCharge::Fixed { quantities, .. }) = (list, &mut item.charge) {
                 *quantities = quantities.replaced_by(list);
@@ -231,7 +233,7 @@ impl ProductPatch {
                 let minimum_fee = pricing.content.minimum_fee;
                 terms.pricing = FrozenPricing { minimum_fee, ..FrozenPricing::of(pricing) };
             }
-            let items = terms.line_items.clone();
+            let items = Arc::clone(&terms.line_items);
             // A line item that these terms lack is copied from the pricing, or else from its last agreed terms.
             let agreed = |id: &LineItemId| {
                 let listed = pricing.content.line_items.iter().find(|item| item.id == *id);
@@ -259,7 +261,7 @@ impl ProductPatch {
                     if items.len() == terms.line_items.len() && items.iter().all(|item| place(item).is_some()) {
                         items.sort_by_key(place);
                     }
-                    terms.line_items = items;
+                    terms.line_items = items.into();
                 }
                 Err(violations) => found.extend_below(&[], violations),
             }

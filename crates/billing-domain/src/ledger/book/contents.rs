@@ -232,7 +232,7 @@ impl ContractBook {
 
     /// Returns the lines of a period's price with the current usage.
     pub(in crate::ledger) fn price_of(&self, period: &ProductPeriod<'_>) -> Result<Vec<DocumentLine>, MoneyError> {
-        lines_of_period(&self.contract, period, &period.terms.line_items, (&self.usage, &self.charges))
+        lines_of_period(&self.contract, period, period.terms.line_items.iter(), (&self.usage, &self.charges))
     }
 
     /// Returns the same lines without those of line items that the book has no usage of: if it was loaded for drafts, it has only

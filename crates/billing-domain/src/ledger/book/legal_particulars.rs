@@ -120,7 +120,7 @@ impl ContractBook {
             let product = self.contract.product(no);
             let in_force = product.and_then(|product| product.period_from(line.period_start)).map(|period| period.terms);
             let terms = in_force.into_iter().chain(product.into_iter().flat_map(ContractProduct::terms));
-            let mut items = terms.flat_map(|terms| &terms.line_items);
+            let mut items = terms.flat_map(|terms| terms.line_items.iter());
             items.find(|item| Some(&item.id) == id).is_some_and(SelectedLineItem::is_goods)
         };
         let products = content.products.iter();

@@ -460,5 +460,5 @@ fn label_key() -> LabelKey {
 /// Returns the report data of an event with a label.
 pub(crate) fn labels(label: Label) -> Option<ReportData> {
     let entry = |label: usize| (LABEL_KEY.to_owned(), ReportValue::Text(LABELS[label].to_owned()));
-    label.map(|label| ReportData::new(vec![entry(label)]).expect("report data"))
+    label.map(|label| ReportData::new([entry(label)]))
 }

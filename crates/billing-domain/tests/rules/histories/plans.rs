@@ -230,7 +230,7 @@ impl World {
 
     fn compare_terms(&self, terms: &Terms, other: &ProductTerms) -> Result<(), String> {
         let mut items: Vec<_> = terms.items.iter().map(|item| convert::selected(item, &self.model.catalog.usage)).collect();
-        let mut theirs = other.line_items.clone();
+        let mut theirs = other.line_items.to_vec();
         items.sort_by(|a, b| a.id.cmp(&b.id));
         theirs.sort_by(|a, b| a.id.cmp(&b.id));
         let checks = [
