@@ -305,7 +305,7 @@ fn what_changes_nothing_and_what_is_repeated_leave_no_entry(database: &Database)
     let [first, _] = [(); 2].map(|()| import());
     let found = entries(&client, "object_kind=USAGE_FILE");
     let reported: Vec<_> = found.iter().map(reported).collect();
-    let after = json!({"import_ref": first["import_ref"], "recorded": 1, "already_there": 0, "refused": 1, "documents": 1});
+    let after = json!({"import_ref": first["import_ref"], "recorded": 1, "updated": 0, "already_there": 0, "refused": 1, "skipped": 0, "documents": 1});
     assert_eq!(reported, [("IMPORT", "USAGE_FILE", "usage.json", Value::Null, after)]);
     assert_eq!(count(), before + 2);
 }

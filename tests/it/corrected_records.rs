@@ -110,8 +110,8 @@ fn a_corrected_record_updates_its_event_by_every_door(database: &Database) {
     let path = directory.path().join("usage.ndjson");
     std::fs::write(&path, record("k", &now, 12).to_string()).expect("a file");
     let path = path.to_str().expect("a path");
-    let told = binary::succeed(database, &["import", path, "--on-conflict", "update"]);
-    assert!(told.starts_with("Events recorded: 0; updated: 1; duplicates: 0; rejected: 0.\n"), "{told}");
+    let output = binary::succeed(database, &["import", path, "--on-conflict", "update"]);
+    assert!(output.starts_with("Events recorded: 0; updated: 1; duplicates: 0; rejected: 0.\n"), "{output}");
     updated(&event, 12);
     let history = client.get(&format!("/api/usage/event/history/{}", event["event_ref"].as_str().expect("a reference"))).ok();
     assert_eq!(history.as_array().map(Vec::len), Some(12), "each delivery is a revision: {history}");
@@ -187,7 +187,9 @@ fn files_with_corrections_on_two_servers_end_with_the_last_facts_of_each_key() {
             scope.spawn(move || {
                 for round in 0..8_usize {
                     let mut records: Vec<Value> = (0..KEYS)
-                        .map(|key| record(&format!("k{}", (key * (thread + 1) + round) % KEYS), &now, thread * 100 + round))
+                        .map(|key| {
+                            record(&format!("k{}", (key * [1, 5, 7, 11][thread % 4] + round) % KEYS), &now, thread * 100 + round)
+                        })
                         .collect();
                     records.push(record("same", &now, thread * 100 + round));
                     let name = format!("{thread}-{round}");

@@ -171,7 +171,12 @@ fn a_dry_run_stores_nothing_and_counts_like_the_run_after_it(database: &Database
     let run = send(&client, "?name=a.csv", CSV, file).ok();
     assert_eq!((counts(&dry), &dry["dry_run"]), ([1_201, 1, 2, 1_200], &json!(true)));
     assert_eq!((counts(&run), &run["dry_run"]), (counts(&dry), &json!(false)));
-    assert_eq!(dry["rejects"], run["rejects"]);
+    // Only the run names the event that it recorded under the key before.
+    let rejects = |result: &Value| {
+        let rejects = result["rejects"].as_array().expect("rejects").iter();
+        rejects.map(|reject| catalog::with(reject.clone(), &json!({"event_ref": null}))).collect::<Vec<_>>()
+    };
+    assert_eq!(rejects(&dry), rejects(&run));
     let documents = |result: &Value| {
         let documents = result["documents"].as_array().expect("documents").clone();
         documents

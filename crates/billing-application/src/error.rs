@@ -10,10 +10,9 @@ use billing_domain::refs::EventRef;
 pub use billing_domain::refs::ResourceKind;
 use billing_domain::refusal::MatchRefusal;
 use billing_domain::refusal::Refusal;
+use billing_domain::usage::KeyConflict;
 use billing_domain::violation::Violations;
 use thiserror::Error;
-
-use crate::usage::Conflict;
 
 /// The origin of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +137,7 @@ pub enum UseCaseError {
     EventChanged(Option<EventRef>),
     /// The recorded event, also one of the same request, has to get the values of this event in a transaction of its own.
     #[error("the event of this idempotency key is being updated: retry with the same key")]
-    UnsettledConflict(Option<Conflict>),
+    UnsettledConflict(Option<KeyConflict>),
     /// The event recorded under the idempotency key is deleted.
     #[error(
         "the event {0} of this idempotency key is deleted, and sending it again does not restore it: report the usage as another \

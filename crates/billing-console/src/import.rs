@@ -89,6 +89,7 @@ pub fn import_form(formats: JsonView<'_>, max_bytes: usize) -> Markup {
                 textarea #pasted name="pasted" rows="6" {}
             }
             (format_choice(formats, ""))
+            (update_choice(false))
             div { button name="do" value="look" { "Preview" } " " a href=(href(&[IMPORTS.part])) { "Cancel" } }
         }
     }
@@ -111,6 +112,18 @@ fn format_choice(formats: JsonView<'_>, chosen: &str) -> Markup {
     }
 }
 
+/// Renders the choice whether events that were recorded with other values are updated.
+fn update_choice(updates: bool) -> Markup {
+    html! {
+        div.field {
+            label { input type="checkbox" name="on_conflict" value="UPDATE" checked[updates] aria-describedby="updates-caption"; " Update changed events" }
+            p.hint #updates-caption {
+                "An event with a known event ID and other values updates the recorded event. Otherwise it is rejected."
+            }
+        }
+    }
+}
+
 /// A file that the forms carry from page to page.
 #[derive(Clone, Debug)]
 pub struct PendingFile {
@@ -122,6 +135,8 @@ pub struct PendingFile {
     pub format_name: String,
     /// Chosen meanings of columns: the name of each column and the value of its choice.
     pub columns: Vec<(String, String)>,
+    /// Whether events that were recorded with other values are updated.
+    pub updates: bool,
 }
 
 /// A fact of every event, and the fields that can state it, the first one by default.
@@ -161,6 +176,7 @@ pub fn import_questions(
         form.stack.narrow method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             input type="hidden" name="name" value=(file.name);
             input type="hidden" name="content" value=(file.content);
+            @if file.updates { input type="hidden" name="on_conflict" value="UPDATE"; }
             @for column in columns.items() {
                 input type="hidden" name="column" value=(column.name().to_text());
                 input type="hidden" name="called" value=(column.called().to_text());
@@ -194,17 +210,21 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
     let recorded = at.recorded().to_text();
     html! {
         h1 { "Import " (file.name) }
-        (counted([at.recorded(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], true))
+        (counted([at.recorded(), at.updated(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], true))
         @if at.stopped().is_there() { p { "The import would stop at line " (at.stopped().line().to_text()) ": " (at.stopped().detail().to_text()) } }
         form.stack method="post" enctype="multipart/form-data" action=(IMPORT_PATH) {
             input type="hidden" name="name" value=(file.name);
             input type="hidden" name="content" value=(file.content);
             @if at.columns().items().next().is_some() { (columns(at.columns(), !file.format_name.is_empty())) }
             (format_choice(formats, &file.format_name))
+            (update_choice(file.updates))
             div.buttons {
                 button.plain name="do" value="look" { "Update preview" }
-                @if at.recorded().is_amount() {
-                    " " button name="do" value="import" { "Import " (count_text(&recorded, "event")) }
+                @if at.recorded().is_amount() || at.updated().is_amount() {
+                    " " button name="do" value="import" {
+                        "Import " (count_text(&recorded, "event"))
+                        @if at.updated().is_amount() { " and update " (number(at.updated())) }
+                    }
                 }
                 " " a href=(href(&[IMPORTS.part])) { "Cancel" }
             }
@@ -215,10 +235,11 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
 }
 
 /// Renders the event counts of an import or of its preview.
-fn counted([recorded, already_there, refused, skipped, known_by_line]: [JsonView<'_, u64>; 5], would: bool) -> Markup {
+fn counted([recorded, updated, already_there, refused, skipped, known_by_line]: [JsonView<'_, u64>; 6], would: bool) -> Markup {
     html! {
         (facts(&[
             (if would { "Would be recorded" } else { "Recorded" }, number(recorded)),
+            (if would { "Would be updated" } else { "Updated" }, number(updated)),
             ("Duplicates", number(already_there)),
             (if would { "Would be rejected" } else { "Rejected" }, number(refused)),
             (if would { "Would be skipped" } else { "Skipped" }, number(skipped)),
@@ -308,7 +329,7 @@ fn documents(at: JsonView<'_, ImportResultJson>) -> Markup {
 pub fn import_result(file: &PendingFile, at: JsonView<'_, ImportResultJson>) -> Markup {
     html! {
         h1 { "Import result: " (file.name) }
-        (counted([at.recorded(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], false))
+        (counted([at.recorded(), at.updated(), at.already_there(), at.refused(), at.skipped(), at.known_by_line()], false))
         @if at.stopped().is_there() {
             p {
                 "The import stopped at line " (at.stopped().line().to_text()) ": " (at.stopped().detail().to_text()) ". "
@@ -318,6 +339,7 @@ pub fn import_result(file: &PendingFile, at: JsonView<'_, ImportResultJson>) -> 
                 input type="hidden" name="name" value=(file.name);
                 input type="hidden" name="content" value=(file.content);
                 input type="hidden" name="format_name" value=(file.format_name);
+                @if file.updates { input type="hidden" name="on_conflict" value="UPDATE"; }
                 @for (column, called) in &file.columns {
                     input type="hidden" name="column" value=(column);
                     input type="hidden" name="called" value=(called);
@@ -347,6 +369,7 @@ pub fn import(at: JsonView<'_, ImportJson>, may_undo: bool) -> Markup {
             ("Ended", instant(at.ended_at())),
             ("Actor", isolated(&actor(at))),
             ("Events recorded", number(at.recorded())),
+            ("Events updated", number(at.updated())),
             ("Duplicates", number(at.already_there())),
             ("Rejected", number(at.refused())),
             ("Skipped by the format", number(at.skipped())),
@@ -426,18 +449,23 @@ mod tests {
     use super::*;
 
     fn pending(name: &str, columns: Vec<(String, String)>) -> PendingFile {
-        PendingFile { name: name.to_owned(), content: "eA==".to_owned(), format_name: String::new(), columns }
+        PendingFile { name: name.to_owned(), content: "eA==".to_owned(), format_name: String::new(), columns, updates: true }
     }
 
     #[test]
     fn a_stopped_import_can_be_continued_with_the_same_file_and_columns() {
         let file = pending("a<.csv", vec![("Menge".to_owned(), "quantity".to_owned())]);
-        let mut result = json!({"import_ref": "i", "recorded": 999, "already_there": 1, "refused": 0, "skipped": 0, "known_by_line": 0,
+        let mut result = json!({"import_ref": "i", "recorded": 999, "updated": 2, "already_there": 1, "refused": 0, "skipped": 0, "known_by_line": 0,
             "dry_run": false, "rejects": [], "documents": [], "more_documents": 0,
             "stopped": {"line": 1002, "code": "timed_out", "detail": "the request reached its time limit"}});
         let shown = import_result(&file, JsonView::of(&result)).into_string();
         assert!(shown.contains("stopped at line 1002: the request reached its time limit."), "{shown}");
-        for field in [r#"name="content" value="eA==""#, r#"name="column" value="Menge""#, r#"name="called" value="quantity""#] {
+        for field in [
+            r#"name="content" value="eA==""#,
+            r#"name="column" value="Menge""#,
+            r#"name="called" value="quantity""#,
+            r#"name="on_conflict" value="UPDATE""#,
+        ] {
             assert!(shown.contains(field), "{field}: {shown}");
         }
         assert!(shown.contains("Continue import") && !shown.contains("a<.csv"), "{shown}");
@@ -453,13 +481,16 @@ mod tests {
             {"name": "region", "called": "region", "report_data": true, "samples": []},
             {"name": "note", "called": null, "report_data": false, "samples": []},
         ]);
-        let result = json!({"recorded": 1234, "already_there": 0, "refused": 1, "skipped": 2, "known_by_line": 3, "columns": columns,
+        let result = json!({"recorded": 1234, "updated": 1, "already_there": 0, "refused": 1, "skipped": 2, "known_by_line": 3, "columns": columns,
             "rejects": [{"line": 7, "code": "x", "detail": "<i>", "errors": []}], "documents": [], "more_documents": 0, "stopped": null});
         let formats = json!([{"format_name": "Log", "changed_at": "2026-01-01T00:00:00Z"}]);
         let shown = import_check(&file, JsonView::of(&formats), JsonView::of(&result)).into_string();
         assert!(shown.contains(r#"<option value="timestamp" selected>"#), "{shown}");
         assert!(shown.contains(r#"<option value="" selected>Report data: region</option>"#), "{shown}");
-        assert!(shown.contains(r#"<option value="-" selected>"#) && shown.contains("Import 1,234 events"), "{shown}");
+        assert!(
+            shown.contains(r#"<option value="-" selected>"#) && shown.contains("Import 1,234 events and update 1"),
+            "{shown}"
+        );
         assert!(!shown.contains("<b>") && !shown.contains("<i>") && shown.contains("a&lt;.csv"), "{shown}");
     }
 

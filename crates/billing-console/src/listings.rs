@@ -347,6 +347,7 @@ pub const IMPORTS: Listing = Listing {
         column("File", field!(ImportJson, name), CellFormat::Name),
         column("State", field!(ImportJson, state), CellFormat::State),
         column("Recorded", field!(ImportJson, recorded), CellFormat::Number),
+        column("Updated", field!(ImportJson, updated), CellFormat::Number),
         column("Duplicates", field!(ImportJson, already_there), CellFormat::Number),
         column("Rejected", field!(ImportJson, refused), CellFormat::Number),
         column("Actor", field!(ImportJson, actor), CellFormat::Actor),

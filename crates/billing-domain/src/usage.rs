@@ -168,6 +168,15 @@ pub struct EventKeyRecord {
     pub form: AnswerForm,
 }
 
+/// A recorded event that gets the facts of another one with its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyConflict {
+    /// The recorded event.
+    pub event_ref: EventRef,
+    /// The facts that were last delivered under the key.
+    pub before: FactsDigest,
+}
+
 /// The fields of the response to a reported event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnswerForm {

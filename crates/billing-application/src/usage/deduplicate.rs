@@ -6,11 +6,11 @@ use billing_domain::event_input::{OnConflict, require_not_future};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::party::Customer;
 use billing_domain::refs::{CustomerId, EventRef};
-use billing_domain::usage::{EventKeyRecord, UsageEvent};
+use billing_domain::usage::{EventKeyRecord, KeyConflict, UsageEvent};
 
 use super::ingest::{IngestBatch, IngestItem, IngestProgress, ResolvedEvent};
 use super::names::NameLookup;
-use super::outcome::Conflict;
+use super::outcome::Duplicate;
 use super::read::{EventView, view_events};
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
@@ -20,15 +20,6 @@ use crate::error::{UseCaseError, UseCaseResult};
 struct CustomerEvent<'n> {
     index: usize,
     customer: &'n Customer,
-}
-
-/// An event with the key of an earlier event in the same batch.
-pub(super) struct Duplicate {
-    pub(super) index: usize,
-    /// The earlier event.
-    pub(super) first: usize,
-    /// Whether it has the same facts. Otherwise it is rejected.
-    pub(super) is_same: bool,
 }
 
 impl IngestBatch<'_> {
@@ -151,7 +142,7 @@ impl IngestBatch<'_> {
             };
             if !is_resent {
                 if updates {
-                    let conflict = Conflict { event_ref: record.event_ref, before: record.facts };
+                    let conflict = KeyConflict { event_ref: record.event_ref, before: record.facts };
                     progress.mark_conflict(changed.index, Some(conflict));
                 } else {
                     progress.refuse(changed.index, UseCaseError::EventChanged(Some(record.event_ref)))?;

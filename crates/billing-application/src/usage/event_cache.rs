@@ -70,7 +70,14 @@ impl CachedRows {
 }
 
 /// A cache with a bound of its memory. Entries that are not used for long are dropped.
-pub(super) struct EventCache(Option<Cache<CacheKey, Arc<CacheEntry>, ByBytes>>);
+pub(super) struct EventCache(Option<Cache<CacheKey, WeighedEntry, ByBytes>>);
+
+/// An entry with its weight when it was added. Later, other contracts can share its line items, and a weight must not change.
+#[derive(Clone)]
+struct WeighedEntry {
+    entry: Arc<CacheEntry>,
+    bytes: u64,
+}
 
 /// The typical memory of an entry in bytes: a contract with a few line items, its parties and a draft.
 const TYPICAL_BYTES: u64 = 5 * 1024;
@@ -90,14 +97,15 @@ impl EventCache {
     /// Returns the known entries among these keys.
     pub(super) fn find(&self, keys: impl IntoIterator<Item = CacheKey>) -> BTreeMap<CacheKey, Arc<CacheEntry>> {
         let Some(entries) = &self.0 else { return BTreeMap::new() };
-        keys.into_iter().filter_map(|key| entries.get(&key).map(|entry| (key, entry))).collect()
+        keys.into_iter().filter_map(|key| entries.get(&key).map(|weighed| (key, weighed.entry))).collect()
     }
 
     /// Adds or replaces entries. The transaction that read them must be committed.
     pub(super) fn keep(&self, learned: BTreeMap<CacheKey, CacheEntry>) {
         let Some(entries) = &self.0 else { return };
         for (key, entry) in learned {
-            entries.insert(key, Arc::new(entry));
+            let bytes = entry.bytes();
+            entries.insert(key, WeighedEntry { entry: Arc::new(entry), bytes });
         }
     }
 
@@ -110,13 +118,19 @@ impl EventCache {
     }
 }
 
-/// Weighs an entry by its approximate memory in bytes.
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<CacheKey, Arc<CacheEntry>> for ByBytes {
-    fn weight(&self, _: &CacheKey, entry: &Arc<CacheEntry>) -> u64 {
-        let of_rows = entry.rows.as_ref().map_or(0, |rows| {
+impl Weighter<CacheKey, WeighedEntry> for ByBytes {
+    fn weight(&self, _: &CacheKey, weighed: &WeighedEntry) -> u64 {
+        weighed.bytes
+    }
+}
+
+impl CacheEntry {
+    /// Returns the approximate memory of the entry in bytes.
+    fn bytes(&self) -> u64 {
+        let of_rows = self.rows.as_ref().map_or(0, |rows| {
             let documents: usize = rows.periods.iter().map(|(_, documents)| documents.len()).sum();
             let contracts: usize = rows.contracts.iter().map(|contract| contract_bytes(contract)).sum();
             contracts + documents * size_of::<BookDocument>()
@@ -152,6 +166,7 @@ fn line_item_bytes(item: &SelectedLineItem) -> usize {
 #[cfg(test)]
 mod tests {
     use billing_domain::refs::OrganizationId;
+    use billing_testkit::{FreshIds, fixtures};
 
     use super::*;
 
@@ -169,6 +184,30 @@ mod tests {
 
     fn known(cache: &EventCache, keys: std::ops::Range<usize>) -> usize {
         keys.filter(|n| !cache.find([key(*n)]).is_empty()).count()
+    }
+
+    #[test]
+    fn line_items_that_others_share_later_do_not_change_the_weight_of_an_entry() {
+        let ids = FreshIds;
+        let pricing = fixtures::pricing("api", vec![fixtures::per_unit("calls", "0.10")]);
+        let customer = fixtures::customer(&ids, "acme");
+        let contract = fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
+        let rows = CachedRows {
+            stamps: Vec::new(),
+            customer: Arc::new(customer),
+            product: Arc::new(fixtures::usage_product("calls")),
+            contracts: vec![Arc::new(contract.clone())],
+            entities: Arc::new([]),
+            periods: Vec::new(),
+        };
+        let cache = EventCache::new(1_000 * ENTRY_BYTES);
+        cache.keep(BTreeMap::from([(key(0), CacheEntry { rows: Some(rows), ..entry() })]));
+        let weight = || cache.0.as_ref().expect("a cache").weight();
+        let before = weight();
+        let shared: Vec<Contract> = vec![contract; 50];
+        cache.forget(&[key(0)]);
+        assert!(before > 0 && weight() == 0, "{before}, {}", weight());
+        drop(shared);
     }
 
     #[test]

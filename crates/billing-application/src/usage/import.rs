@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::Date;
-use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::event_input::{
     FileEvent, FileEventKey, FileLine, MAX_BATCH_EVENTS, NamedUsageProduct, NewUsageEvent, OnConflict,
 };
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportRecord, ImportedDocument, ImportedFileFacts, MAX_IMPORT_DOCUMENTS};
-use billing_domain::money::{Currency, Money};
+use billing_domain::money::Money;
 use billing_domain::ports::{StoreError, Tx};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EventRef, ImportRef, OrganizationId};
 use billing_domain::usage::{FactsDigest, UsageEvent};
@@ -21,6 +20,7 @@ use billing_domain::violation::Violations;
 use super::batch::{BatchOutcome, EVENTS_PER_TRANSACTION};
 use super::formatted::of_mapped;
 use super::import_lines::{EventOutcome, FileChunk, ImportChunkResult, LineOutcome, MappedLines, RefusedLine, RejectedLine};
+use super::import_summary::{AffectedDocument, ChangedTotal, ImportSummary};
 use super::outcome::IngestOutcome;
 use super::read::EventView;
 use super::record::dry_run_usage;
@@ -184,56 +184,6 @@ pub struct FileImport {
     recorded_lines: RecordedLines,
     /// The number of events after which a transaction takes no further line. A line can have several events.
     events_per_transaction: usize,
-}
-
-/// The accepted events of a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImportSummary {
-    /// The number of events that were recorded, or would be in a dry run.
-    pub recorded: u64,
-    /// The number of events that were recorded earlier and got other facts, or would get them in a dry run.
-    pub updated: u64,
-    /// The number of events that were already recorded earlier.
-    pub already_there: u64,
-    /// The number of these events that are identified only by file name and line number.
-    pub known_by_line: u64,
-    /// The number of lines, and of elements of lines, that the usage format skips.
-    pub skipped: u64,
-    /// The documents that carry the recorded events, in the order of first use.
-    pub documents: Vec<AffectedDocument>,
-}
-
-/// A document that carries events of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AffectedDocument {
-    /// Reference and number. `None` in a dry run for a document that would be opened.
-    pub document: Option<(DocumentRef, DocumentNumber)>,
-    /// The customer's reference.
-    pub customer_ref: CustomerRef,
-    /// The document's currency.
-    pub currency: Currency,
-    /// The number of events on the document.
-    pub events: u64,
-    /// The total of the document, in a dry run of a file with one batch. Only for the first 100 documents.
-    pub total: Option<ChangedTotal>,
-}
-
-/// The total of a document before and after its events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChangedTotal {
-    /// The current total with tax. `None` for a document that would be opened.
-    pub before: Option<Money>,
-    /// The new total with tax.
-    pub after: Money,
-}
-
-impl AffectedDocument {
-    /// Returns the document as the import record stores it.
-    fn kept(&self) -> Option<ImportedDocument> {
-        let (document_ref, number) = self.document.clone()?;
-        let (customer_ref, currency, events) = (self.customer_ref.clone(), self.currency, self.events);
-        Some(ImportedDocument { document_ref, number, customer_ref, currency, events })
-    }
 }
 
 /// Records events of a file, as many as possible, in the given transactions.

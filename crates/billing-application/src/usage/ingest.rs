@@ -24,11 +24,12 @@ use billing_domain::ports::{LabelOfTotal, Lock, StoreError};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
 };
-use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal};
+use billing_domain::usage::{
+    CountedEvent, EventKeyRecord, KeyConflict, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal,
+};
 
-use super::deduplicate::Duplicate;
 use super::event_cache::PeriodKey;
-use super::outcome::{Conflict, EventAnswer, IngestOutcome};
+use super::outcome::{Duplicate, EventAnswer, IngestOutcome};
 use super::read::EventReferences;
 use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
@@ -139,7 +140,7 @@ impl IngestProgress<'_> {
     }
 
     /// Records that an event needs a transaction that updates a recorded event.
-    pub(super) fn mark_conflict(&mut self, index: usize, conflict: Option<Conflict>) {
+    pub(super) fn mark_conflict(&mut self, index: usize, conflict: Option<KeyConflict>) {
         self.outcomes[index] = Some(Err(UseCaseError::UnsettledConflict(conflict)));
     }
 
@@ -238,9 +239,10 @@ impl<'a> IngestBatch<'a> {
                 (book.contract.key(organization), lock)
             };
             let locks: Vec<(ContractKey, Lock)> = contracts.iter().map(lock_of).collect();
-            let all: BTreeMap<ContractKey, Lock> =
-                locks.iter().copied().chain(self.also_held.iter().map(|contract| (*contract, Lock::Exclusive))).collect();
-            cx.tx.hold_contracts(&Vec::from_iter(all))?;
+            let also_held = self.also_held.iter().map(|contract| (*contract, Lock::Exclusive));
+            let all: BTreeMap<ContractRef, (ContractKey, Lock)> =
+                locks.iter().copied().chain(also_held).map(|lock| (lock.0.contract, lock)).collect();
+            cx.tx.hold_contracts(&Vec::from_iter(all.into_values()))?;
             // Load after locking: the contract may have been changed, or a document issued, in between.
             let agreements = cx.tx.agreements(&locks.into_iter().map(|(key, _)| key).collect::<Vec<_>>())?;
             let is_same = |agreement: &ContractHeader| {

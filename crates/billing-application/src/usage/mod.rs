@@ -7,6 +7,7 @@ mod event_cache;
 mod formatted;
 mod import;
 mod import_lines;
+mod import_summary;
 mod ingest;
 mod list;
 mod names;
@@ -30,13 +31,11 @@ pub use billing_domain::event_input::{
 pub use billing_domain::usage::EventAction;
 pub use change::{ChangeOutcome, EventChange, delete_event, update_event};
 pub use formatted::{FormattedUpdate, RecordEvents, SentRecord, format_of_events, map_record, map_update, of_mapped};
-pub use import::{
-    AffectedDocument, ChangedTotal, FileImport, FileImportOptions, ImportSink, ImportStop, ImportSummary, ImportedFile,
-    RecordChunk, import_file,
-};
+pub use import::{FileImport, FileImportOptions, ImportSink, ImportStop, ImportedFile, RecordChunk, import_file};
 pub use import_lines::{ImportChunkResult, RefusedLine, RejectedLine};
+pub use import_summary::{AffectedDocument, ChangedTotal, ImportSummary};
 pub use list::{EventQuery, list_events};
-pub use outcome::{Conflict, EventAnswer, IngestOutcome};
+pub use outcome::{EventAnswer, IngestOutcome};
 pub use read::{EventRevision, EventView, event_history, get_event};
 pub use record::{NO_ANSWER, deliver, record_event, record_usage};
 pub use refused::{RefusedEvent, RefusedUsageCounts, forget_old_refused_usage, list_refused_usage};

@@ -1,7 +1,6 @@
 //! Results of reported events, and the responses that repeats get.
 
-use billing_domain::refs::EventRef;
-use billing_domain::usage::{AnswerForm, FactsDigest};
+use billing_domain::usage::AnswerForm;
 
 use super::read::EventView;
 
@@ -25,14 +24,6 @@ pub enum IngestOutcome {
     Updated(Box<EventView>),
 }
 
-/// A recorded event that gets the facts of another one with its key ([`OnConflict::Update`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Conflict {
-    pub(crate) event_ref: EventRef,
-    /// The facts that were last delivered under the key.
-    pub(crate) before: FactsDigest,
-}
-
 impl IngestOutcome {
     /// Returns the event if it was recorded now.
     pub fn now(self) -> Option<EventView> {
@@ -41,4 +32,13 @@ impl IngestOutcome {
             Self::Replayed(_) | Self::Updated(_) => None,
         }
     }
+}
+
+/// An event with the key of an earlier event in the same batch.
+pub(super) struct Duplicate {
+    pub(super) index: usize,
+    /// The earlier event.
+    pub(super) first: usize,
+    /// Whether it has the same facts. Otherwise it is rejected.
+    pub(super) is_same: bool,
 }

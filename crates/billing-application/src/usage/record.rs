@@ -8,12 +8,12 @@ use billing_domain::access::Principal;
 use billing_domain::event_input::{Atomicity, NewUsageEvent};
 use billing_domain::ports::StoreError;
 use billing_domain::refs::{ContractKey, CustomerId, EventRef, UsageProductRef};
-use billing_domain::usage::AnswerForm;
+use billing_domain::usage::{AnswerForm, KeyConflict};
 
 use super::change::{ChangeBatch, ChangeOutcome, ChangeRequest, Delivery, EventChange};
 use super::ingest::{IngestBatch, IngestItem, IngestPath, MAX_HOLD_ATTEMPTS};
 use super::names::NameLookup;
-use super::outcome::{Conflict, EventAnswer, IngestOutcome};
+use super::outcome::{EventAnswer, IngestOutcome};
 use crate::carry_out::{Cx, run};
 use crate::error::{EventPlace, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase};
@@ -192,7 +192,7 @@ fn settle(
         let changes: Vec<(usize, EventRef, EventChange, Delivery)> = waiting
             .iter()
             .filter_map(|index| match &results[*index] {
-                Err(UseCaseError::UnsettledConflict(Some(Conflict { event_ref, before }))) => {
+                Err(UseCaseError::UnsettledConflict(Some(KeyConflict { event_ref, before }))) => {
                     let IngestItem { event, answer, .. } = &events[*index];
                     let (delivery, update) = Delivery::of(event, *before, *answer)?;
                     Some((*index, *event_ref, EventChange::Update(Box::new(update)), delivery))

@@ -110,6 +110,7 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
     let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let submitted = columns(form);
     let is_import = form.text("do") == Some("import");
+    let updates = form.text("on_conflict").is_some();
     let is_first_look = !is_import && submitted.is_none() && format_name.is_empty();
     let mut guess = None;
     if is_first_look {
@@ -117,13 +118,13 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         let columns = columns_of(&bytes, guess.as_ref())?;
         let questions = crate::open_questions(columns.view());
         if !questions.is_empty() {
-            let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns: Vec::new() };
+            let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns: Vec::new(), updates };
             let body = crate::import_questions(&file, columns.view(), &questions);
             return Ok(html(form_page(user, body).page(user, None)));
         }
     }
     let called = submitted.as_ref().or(guess.as_ref());
-    let imported = import(user, &name, &bytes, (&format_name, called), !is_import).await?;
+    let imported = import(user, (&name, &bytes), (&format_name, called), (updates, !is_import)).await?;
     let chosen = form.texts("column").zip(form.texts("called"));
     let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
     if is_import {
@@ -132,7 +133,7 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         if !result.view().refused().is_amount() && stop.is_none() {
             return Ok(to(&format!("{page}?done=import")));
         }
-        let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+        let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns, updates };
         let body = crate::import_result(&file, result.view());
         let framed = user.frame("Import result".to_owned());
         let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
@@ -142,7 +143,7 @@ async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Prob
         Some(submitted) => by_name(user, form, (&name, &bytes, submitted), imported).await?,
         None => imported,
     };
-    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns };
+    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns, updates };
     let body = crate::import_check(&file, JsonView::of(&formats(user).await?), result.view());
     Ok(page_of(stop, form_page(user, body).page(user, None)))
 }
@@ -198,7 +199,7 @@ async fn by_name(
             break;
         }
         let other: Map<String, Value> = columns.clone().into_iter().chain([(column.to_owned(), (*by_name).into())]).collect();
-        let tried = import(user, name, bytes, ("", Some(&other)), true).await?;
+        let tried = import(user, (name, bytes), ("", Some(&other)), (form.text("on_conflict").is_some(), true)).await?;
         if refused(&tried) < refused(&best) {
             (best, columns) = (tried, other);
         }
@@ -276,14 +277,14 @@ type ImportOutcome = (JsonAnswer<ImportResultJson>, Option<Problem>);
 /// Calls the API to import a file.
 async fn import(
     user: &SessionUser,
-    name: &str,
-    bytes: &[u8],
+    (name, bytes): (&str, &[u8]),
     (format_name, columns): (&str, Option<&Map<String, Value>>),
-    dry_run: bool,
+    (updates, dry_run): (bool, bool),
 ) -> Result<ImportOutcome, Problem> {
     let (media_type, kind) = kind_of(bytes);
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
     let mut submitted = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
+    submitted.extend(updates.then_some(("on_conflict", "UPDATE")));
     submitted.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
     submitted.extend(columns.as_deref().map(|columns| ("columns", columns)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };

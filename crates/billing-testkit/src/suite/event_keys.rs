@@ -116,7 +116,7 @@ fn kept_of_place(event: &UsageEvent, head: &DocumentHead, text: &str) -> EventKe
     let answer = format!(
         "{{\"event_ref\":\"{event_ref}\",\"related_document_ref\":\"{document_ref}\",\"related_document_numbers\":\"{number}\"}}"
     );
-    EventKeyRecord { answer, ..kept(event, text) }
+    EventKeyRecord { answer, form: AnswerForm::Place, ..kept(event, text) }
 }
 
 pub fn an_answer_stays_the_same_wherever_its_event_goes(store: &dyn Store) {

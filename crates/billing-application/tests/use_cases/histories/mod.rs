@@ -383,8 +383,7 @@ impl UseCases {
         }
         let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
         let format = NamedFormat::Name(UsageFormat::built_in().name);
-        let import = FileImport::begin(transactions, (format, file), OnConflict::Reject, false)?;
-        Ok(import.import_ref())
+        Ok(FileImport::begin(transactions, (format, file), OnConflict::Reject, false)?.import_ref())
     }
 
     /// Undoes the import of one event.
