@@ -223,7 +223,7 @@ pub fn import_check(file: &PendingFile, formats: JsonView<'_>, at: JsonView<'_, 
                 @if at.recorded().is_amount() || at.updated().is_amount() {
                     " " button name="do" value="import" {
                         "Import " (count_text(&recorded, "event"))
-                        @if at.updated().is_amount() { " and update " (number(at.updated())) }
+                        @if at.updated().is_amount() { " and update " (grouped(&at.updated().to_text())) }
                     }
                 }
                 " " a href=(href(&[IMPORTS.part])) { "Cancel" }

@@ -207,18 +207,25 @@ impl ChangeBatch<'_> {
         let (indices, events): (Vec<usize>, Vec<UsageEvent>) = shown.into_iter().unzip();
         if !events.is_empty() {
             let views = view_events(cx.tx, cx.organization, &Vec::from_iter(books.now.values()), events)?;
-            let mut delivered = Vec::new();
+            self.keep_deliveries(cx, indices.iter().copied().zip(&views))?;
             for (index, view) in indices.into_iter().zip(views) {
-                if let Some(delivery) = self.asked[index].delivery {
-                    delivered.push((view.event.customer_id, delivery.before, delivery.record(&view)));
-                }
                 outcomes[index] = Some(Ok(ChangeOutcome::Updated(Box::new(view))));
-            }
-            if !delivered.is_empty() {
-                cx.tx.update_event_keys(cx.organization, &delivered)?;
             }
         }
         Ok(outcomes)
+    }
+
+    /// Stores the facts and responses of deliveries under the keys of their events.
+    fn keep_deliveries<'v>(&self, cx: &mut Cx<'_>, changed: impl Iterator<Item = (usize, &'v EventView)>) -> UseCaseResult<()> {
+        let delivered = changed.filter_map(|(index, view)| {
+            let delivery = self.asked[index].delivery?;
+            Some((view.event.customer_id, delivery.before, delivery.record(view)))
+        });
+        let delivered: Vec<_> = delivered.collect();
+        if !delivered.is_empty() {
+            cx.tx.update_event_keys(cx.organization, &delivered)?;
+        }
+        Ok(())
     }
 
     /// Loads events, and finds the target periods of those whose timestamp or validations change. `again_of` is set for the second load and names the

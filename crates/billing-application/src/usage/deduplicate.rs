@@ -166,7 +166,7 @@ impl IngestBatch<'_> {
         let found: BTreeMap<EventRef, UsageEvent> = found.into_iter().map(|event| (event.event_ref, event)).collect();
         let event = |event_ref: &EventRef| {
             let event = found.get(event_ref).cloned();
-            event.ok_or_else(|| corrupt("an idempotency key", event_ref, "names no event").into())
+            event.ok_or_else(|| corrupt("an idempotency key", event_ref, "names no event"))
         };
         let events = refs.iter().map(event).collect::<UseCaseResult<Vec<_>>>()?;
         Ok(indices.into_iter().zip(view_events(cx.tx, cx.organization, &[], events)?).collect())
