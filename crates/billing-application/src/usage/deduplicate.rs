@@ -90,10 +90,8 @@ impl IngestBatch<'_> {
                 if kept.facts != event.facts() {
                     changing.insert(of_customer);
                     changed.push(arrived);
-                } else if kept.form == answer.form {
-                    progress.repeat(arrived.index, kept.answer.clone());
                 } else {
-                    progress.show(arrived.index, kept.event_ref);
+                    progress.repeat(arrived.index, kept, answer.form);
                 }
             } else if let Some(first) = first.get(&of_customer).copied() {
                 let is_same = self.events[first].event.facts() == event.facts();
@@ -128,29 +126,23 @@ impl IngestBatch<'_> {
         if refs.is_empty() {
             return Ok(());
         }
-        let found = cx.tx.events_by_refs(cx.organization, &Vec::from_iter(refs))?;
-        let found: BTreeMap<EventRef, UsageEvent> = found.into_iter().map(|event| (event.event_ref, event)).collect();
+        let found = recorded_events(cx, &Vec::from_iter(refs))?;
         for changed in changed {
             let IngestItem { event, answer, .. } = &self.events[changed.index];
             let Some(record) = record_of(&changed) else { continue };
-            let present = found.get(&record.event_ref);
-            let present = present.ok_or_else(|| corrupt("an idempotency key", &record.event_ref, "names no event"))?;
+            let present = recorded_event(&found, record.event_ref)?;
             let updates = event.on_conflict == OnConflict::Update;
             let is_resent = match (&event.formatted, &present.formatted) {
                 (Some(sent), Some(present)) => sent.raw_event == present.raw_event && !updates,
                 _ => false,
             };
-            if !is_resent {
-                if updates {
-                    let conflict = KeyConflict { event_ref: record.event_ref, before: record.facts };
-                    progress.mark_conflict(changed.index, Some(conflict));
-                } else {
-                    progress.refuse(changed.index, UseCaseError::EventChanged(Some(record.event_ref)))?;
-                }
-            } else if record.form == answer.form {
-                progress.repeat(changed.index, record.answer.clone());
+            if is_resent {
+                progress.repeat(changed.index, record, answer.form);
+            } else if updates {
+                let conflict = KeyConflict { event_ref: record.event_ref, before: record.facts };
+                progress.mark_conflict(changed.index, Some(conflict));
             } else {
-                progress.show(changed.index, record.event_ref);
+                progress.refuse(changed.index, UseCaseError::EventChanged(Some(record.event_ref)))?;
             }
         }
         Ok(())
@@ -162,13 +154,19 @@ impl IngestBatch<'_> {
             return Ok(Vec::new());
         }
         let (indices, refs): (Vec<usize>, Vec<EventRef>) = shown.into_iter().unzip();
-        let found = cx.tx.events_by_refs(cx.organization, &refs)?;
-        let found: BTreeMap<EventRef, UsageEvent> = found.into_iter().map(|event| (event.event_ref, event)).collect();
-        let event = |event_ref: &EventRef| {
-            let event = found.get(event_ref).cloned();
-            event.ok_or_else(|| corrupt("an idempotency key", event_ref, "names no event"))
-        };
+        let found = recorded_events(cx, &refs)?;
+        let event = |event_ref: &EventRef| recorded_event(&found, *event_ref).cloned();
         let events = refs.iter().map(event).collect::<UseCaseResult<Vec<_>>>()?;
         Ok(indices.into_iter().zip(view_events(cx.tx, cx.organization, &[], events)?).collect())
     }
+}
+
+/// Loads the events of idempotency keys, also deleted ones.
+fn recorded_events(cx: &mut Cx<'_>, refs: &[EventRef]) -> UseCaseResult<BTreeMap<EventRef, UsageEvent>> {
+    let found = cx.tx.events_by_refs(cx.organization, refs)?;
+    Ok(found.into_iter().map(|event| (event.event_ref, event)).collect())
+}
+
+fn recorded_event(found: &BTreeMap<EventRef, UsageEvent>, event_ref: EventRef) -> UseCaseResult<&UsageEvent> {
+    found.get(&event_ref).ok_or_else(|| corrupt("an idempotency key", &event_ref, "names no event"))
 }

@@ -25,7 +25,7 @@ use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
 };
 use billing_domain::usage::{
-    CountedEvent, EventKeyRecord, KeyConflict, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal,
+    AnswerForm, CountedEvent, EventKeyRecord, KeyConflict, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal,
 };
 
 use super::event_cache::PeriodKey;
@@ -46,7 +46,7 @@ pub(super) struct IngestBatch<'a> {
     /// Only for [`IngestPath::DraftsOnly`].
     pub(super) shortcuts: Option<&'a Shortcuts<'a>>,
     /// Contracts to lock exclusively besides those of the events, because later decisions of the transaction need them.
-    pub(super) also_held: BTreeSet<ContractKey>,
+    pub(super) also_held: &'a BTreeSet<ContractKey>,
 }
 
 /// An event, its actor, and the response for duplicates of its idempotency key.
@@ -129,14 +129,13 @@ impl IngestProgress<'_> {
         Ok(())
     }
 
-    /// Records that an event was recorded earlier, with its stored response.
-    pub(super) fn repeat(&mut self, index: usize, answer: String) {
-        self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(answer)));
-    }
-
-    /// Records that an event was recorded earlier, with a response of another form.
-    pub(super) fn show(&mut self, index: usize, event_ref: EventRef) {
-        self.shown.push((index, event_ref));
+    /// Records that an event was recorded earlier. A response of another form than the stored one shows the event as it is.
+    pub(super) fn repeat(&mut self, index: usize, record: &EventKeyRecord, form: AnswerForm) {
+        if record.form == form {
+            self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(record.answer.clone())));
+        } else {
+            self.shown.push((index, record.event_ref));
+        }
     }
 
     /// Records that an event needs a transaction that updates a recorded event.

@@ -122,12 +122,13 @@ enum Way {
 
 impl Way {
     fn record(&self, cx: &mut Cx<'_>, events: &[IngestItem<'_>]) -> Result<Vec<UseCaseResult<IngestOutcome>>, IngestAbort> {
+        let none = BTreeSet::new();
         let (path, also_held) = match self {
-            Self::OnDrafts => (IngestPath::DraftsOnly, BTreeSet::new()),
-            Self::General => (IngestPath::General, BTreeSet::new()),
-            Self::WithUpdates(contracts) => (IngestPath::General, contracts.clone()),
+            Self::OnDrafts => (IngestPath::DraftsOnly, &none),
+            Self::General => (IngestPath::General, &none),
+            Self::WithUpdates(contracts) => (IngestPath::General, contracts),
         };
-        let results = IngestBatch { events, shortcuts: None, also_held: also_held.clone() }.ingest(cx, path)?;
+        let results = IngestBatch { events, shortcuts: None, also_held }.ingest(cx, path)?;
         let Some(results) = results.into_iter().collect::<Option<Vec<_>>>() else {
             return Err(IngestAbort::Other(Self::General));
         };
@@ -135,10 +136,10 @@ impl Way {
             return Ok(results);
         }
         let needed = contracts_of_conflicts(cx, events, &results)?;
-        if needed.is_subset(&also_held) {
-            return Ok(settle(cx, events, results, &also_held)?);
+        if needed.is_subset(also_held) {
+            return Ok(settle(cx, events, results, also_held)?);
         }
-        Err(IngestAbort::Other(Self::WithUpdates(needed.into_iter().chain(also_held).collect())))
+        Err(IngestAbort::Other(Self::WithUpdates(&needed | also_held)))
     }
 }
 
@@ -215,7 +216,7 @@ fn settle(
         // Later events with the same keys are compared with what is delivered by now.
         let left: Vec<usize> = waiting.iter().copied().filter(|index| is_conflict(&results[*index])).collect();
         let items: Vec<IngestItem<'_>> = left.iter().map(|index| events[*index]).collect();
-        let again = IngestBatch { events: &items, shortcuts: None, also_held: held.clone() }.ingest(cx, IngestPath::General)?;
+        let again = IngestBatch { events: &items, shortcuts: None, also_held: held }.ingest(cx, IngestPath::General)?;
         for (index, outcome) in left.iter().zip(again) {
             results[*index] = outcome.ok_or(UseCaseError::InvariantViolation("an event for which there is no path"))?;
         }

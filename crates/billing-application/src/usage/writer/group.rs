@@ -297,7 +297,7 @@ impl WriterThread<'_> {
             let reported: Vec<IngestItem<'_>> = events.iter().map(|event| event.row.by(event.by)).collect();
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
-            let results = IngestBatch { events: &reported, shortcuts, also_held: BTreeSet::new() }.ingest(cx, path)?;
+            let results = IngestBatch { events: &reported, shortcuts, also_held: &BTreeSet::new() }.ingest(cx, path)?;
             Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }
