@@ -229,11 +229,16 @@ fn an_atomic_batch_of_records_names_record_and_element(database: &Database) {
     assert_eq!(usage(&client, &contract), json!(2));
 }
 
-fn the_events_of_a_batch_of_records_are_limited(database: &Database) {
-    let (_server, client, contract) = stage(database);
+/// Creates a format that has an event for each number in a list, except zeros.
+fn make_list_format(client: &Client) {
     let mapping = json!({"for_each": "event.list", "timestamp": "event.at", "customer_ref": "event.who",
         "usage_product_ref": "\"api-calls\"", "quantity": "item", "skip_if": "item == 0"});
-    make_format(&client, "list", &mapping);
+    make_format(client, "list", &mapping);
+}
+
+fn the_events_of_a_batch_of_records_are_limited(database: &Database) {
+    let (_server, client, contract) = stage(database);
+    make_list_format(&client);
     let record = |events: usize| catalog::with(one("", 1), &json!({"list": vec![1; events]}));
     let by_name = format!("{BATCH}?format_name=list");
     let too_many: Vec<Value> = (0..101).map(|_| record(100)).collect();
@@ -247,9 +252,7 @@ fn the_events_of_a_batch_of_records_are_limited(database: &Database) {
 
 fn a_file_counts_each_event_of_a_line(database: &Database) {
     let (server, client, contract) = stage(database);
-    let mapping = json!({"for_each": "event.list", "timestamp": "event.at", "customer_ref": "event.who",
-        "usage_product_ref": "\"api-calls\"", "quantity": "item", "skip_if": "item == 0"});
-    make_format(&client, "list", &mapping);
+    make_list_format(&client);
     let record = |list: Value| catalog::with(one("", 1), &json!({"list": list}));
     let file = [record(json!([1, 0, -1, 2])), record(json!([])), record(json!([3]))];
     let path = format!("{IMPORT}?format_name=list&name=records");
