@@ -10,6 +10,7 @@ mod billing;
 mod calculations;
 mod charges;
 mod cli;
+mod cloud_events;
 mod cluster;
 mod compressed;
 mod concurrency;

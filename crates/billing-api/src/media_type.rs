@@ -7,8 +7,12 @@ pub const NDJSON: &str = "application/x-ndjson";
 pub const CSV: &str = "text/csv";
 /// CSV whose delimiter is the tab.
 pub const TSV: &str = "text/tab-separated-values";
+/// A CloudEvent in the structured mode.
+pub const CLOUD_EVENT: &str = "application/cloudevents+json";
+/// An array of CloudEvents.
+pub const CLOUD_EVENTS: &str = "application/cloudevents-batch+json";
 /// The media types of request bodies, each with the one that it stands for.
-pub const ACCEPTED: [(&str, &str); 8] = [
+pub const ACCEPTED: [(&str, &str); 10] = [
     (JSON, JSON),
     (NDJSON, NDJSON),
     ("application/ndjson", NDJSON),
@@ -17,6 +21,8 @@ pub const ACCEPTED: [(&str, &str); 8] = [
     (CSV, CSV),
     ("application/csv", CSV),
     (TSV, TSV),
+    (CLOUD_EVENT, CLOUD_EVENT),
+    (CLOUD_EVENTS, CLOUD_EVENTS),
 ];
 /// PDF documents.
 pub const PDF: &str = "application/pdf";

@@ -90,7 +90,9 @@ use crate::query::lists::{
     PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
-use crate::query::usage::{BatchParams, ConflictParams, EventListParams, RefusedParams, ReportParams, SummaryParams};
+use crate::query::usage::{
+    BatchParams, ConflictParams, EventListParams, FormattedParams, RefusedParams, ReportParams, SummaryParams,
+};
 use crate::query::webhooks::DeliveryParams;
 use crate::use_cases::{self, all_found, amend, found};
 
@@ -392,24 +394,26 @@ macro_rules! each_operation {
                 /// events are recorded and answered line by line while they arrive, with `atomic` as a query parameter. An atomic
                 /// batch or a batch with an Idempotency-Key is recorded in one transaction. A JSON body can also be the bare array of
                 /// events. The body can be compressed: `Content-Encoding: gzip`. With `format_name` or `format_ref`, each event is a
-                /// free-form event that the usage format converts.
+                /// free-form event that the usage format converts. CloudEvents are an array of the type
+                /// `application/cloudevents-batch+json`, with the format `CloudEvents` by default.
                 POST "/api/usage/event/batch" Permission(RecordUsage) as RecordBatch record_batch,
-                    takes BatchBody | "application/x-ndjson",
+                    takes BatchBody | "application/x-ndjson" | "application/cloudevents-batch+json",
                     asks BatchParams,
                     answers BatchResultJson | "application/x-ndjson": "One result per event, in request order",
-                    refuses batch_refused too_many_events unknown_format,
+                    refuses batch_refused too_many_events unknown_format unsupported_cloudevent,
                     by batches::record_batch (route);
 
                 /// Converts a free-form usage event with a usage format, records it and assigns it to its document.
                 ///
                 /// A format with `for_each` gives several events, which are recorded in one transaction. An event that the format
-                /// skips is answered with 204.
+                /// skips is answered with 204. A body of the type `application/cloudevents+json` is the event itself. The query then
+                /// names the format, `CloudEvents` by default.
                 POST "/api/usage/event/formatted" Permission(RecordUsage) as RecordFormattedEvent record_formatted_event,
-                    takes FormattedEventBody,
-                    asks ConflictParams,
+                    takes FormattedEventBody | "application/cloudevents+json",
+                    asks FormattedParams,
                     answers FormattedResultJson: "The recorded event as converted by the format",
                     conflicts event_deleted,
-                    refuses matching batch_refused format_error unknown_format,
+                    refuses matching batch_refused format_error unknown_format unsupported_cloudevent,
                     is DryRun Skips,
                     by usage::record_formatted_event;
 

@@ -28,6 +28,8 @@ pub struct NewUsageEvent {
     pub usage_product: NamedUsageProduct,
     /// The time of the usage.
     pub occurred_at: Timestamp,
+    /// Whether the sender left the time out. Then it is the time of receipt, and no fact of the event: a repeat comes later.
+    pub is_time_of_receipt: bool,
     /// The quantity.
     pub quantity: Quantity,
     /// The columns for the usage report.
@@ -48,7 +50,12 @@ impl NewUsageEvent {
     /// Returns the digest of the event's facts. The forms of the timestamp, of numbers and of labels make no difference, and the
     /// customer is none of them, because a key belongs to a customer.
     pub fn facts(&self) -> FactsDigest {
-        FactsDigest::of(self.occurred_at, &self.usage_product, self.quantity, self.report_data.as_ref())
+        FactsDigest::of(self.sent_time(), &self.usage_product, self.quantity, self.report_data.as_ref())
+    }
+
+    /// Returns the time of the usage, if the sender gave one.
+    pub fn sent_time(&self) -> Option<Timestamp> {
+        (!self.is_time_of_receipt).then_some(self.occurred_at)
     }
 
     /// Returns the approximate memory use of a queued event in bytes: its fixed size plus the texts that may be long.
@@ -134,7 +141,7 @@ pub enum OnConflict {
 impl FactsDigest {
     /// Returns the digest of facts. The usage product counts as it was named.
     pub fn of(
-        occurred_at: Timestamp,
+        occurred_at: Option<Timestamp>,
         usage_product: &NamedUsageProduct,
         quantity: Quantity,
         report_data: Option<&ReportData>,
@@ -145,7 +152,7 @@ impl FactsDigest {
             digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
             digest.update(text);
         };
-        add(&occurred_at.to_string());
+        add(&occurred_at.map_or_else(String::new, |at| at.to_string()));
         match usage_product {
             NamedUsageProduct::Ref(reference) => ["ref", reference.as_str()].map(&mut add),
             NamedUsageProduct::Name(name) => ["name", name.as_str()].map(&mut add),
@@ -158,6 +165,16 @@ impl FactsDigest {
         }
         let hash: [u8; 32] = digest.finalize().into();
         Self(std::array::from_fn(|i| hash[i]))
+    }
+}
+
+impl IdempotencyKey {
+    /// Returns the key of a CloudEvent, which its `source` and `id` identify: their SHA-256 with a zero byte between them, in
+    /// hexadecimal digits.
+    pub fn of_cloud_event(source: &str, id: &str) -> Self {
+        let hash: [u8; 32] = Sha256::new().chain_update(source).chain_update([0]).chain_update(id).finalize().into();
+        let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self::parse(&digits).expect("64 hexadecimal digits")
     }
 }
 
@@ -225,7 +242,7 @@ mod tests {
         let product = NamedUsageProduct::Ref(UsageProductRef::parse("calls").expect("a reference"));
         let labels: Vec<(String, ReportValue)> = labels.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         let (at, quantity) = (Timestamp::parse(at).expect(at), Quantity::parse(quantity).expect(quantity));
-        FactsDigest::of(at, &product, quantity, Some(&ReportData::new(labels)))
+        FactsDigest::of(Some(at), &product, quantity, Some(&ReportData::new(labels)))
     }
 
     #[test]
@@ -249,8 +266,17 @@ mod tests {
         }
         let at = Timestamp::parse("2026-01-20T12:00:00Z").expect("a time");
         let (calls, five) = (UsageProductRef::parse("calls").expect("a reference"), Quantity::parse("5").expect("a quantity"));
-        assert_eq!(FactsDigest::of(at, &NamedUsageProduct::Ref(calls), five, None), plain);
+        assert_eq!(FactsDigest::of(Some(at), &NamedUsageProduct::Ref(calls), five, None), plain);
         let by_name = NamedUsageProduct::Name(crate::text::OneLine::parse("calls").expect("a name"));
-        assert_ne!(FactsDigest::of(at, &by_name, five, None), plain, "a usage product counts as it is named");
+        assert_ne!(FactsDigest::of(Some(at), &by_name, five, None), plain, "a usage product counts as it is named");
+        assert_ne!(FactsDigest::of(None, &by_name, five, None), FactsDigest::of(Some(at), &by_name, five, None));
+    }
+
+    #[test]
+    fn a_cloud_event_is_known_by_source_and_id() {
+        let key = IdempotencyKey::of_cloud_event("/meters/1", "a7");
+        // printf '/meters/1\0a7' | sha256sum
+        assert_eq!(key.as_str(), "3f538513e5047f757e625de0f4b98223384ec2b81637eac640becf33bee49e52");
+        assert_ne!(IdempotencyKey::of_cloud_event("/meters/1a", "7"), key);
     }
 }

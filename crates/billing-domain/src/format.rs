@@ -19,10 +19,8 @@ use crate::usage::{MAX_REPORT_KEYS, ReportData, ReportKeyError, Validations, che
 pub const MAX_EXPRESSION_BYTES: usize = 2048;
 /// The maximum number of elements in a list of `for_each`.
 pub const MAX_RECORD_ELEMENTS: usize = 100;
-/// The name of the built-in format.
+/// The name of the default format. Organizations can't use it for their own formats.
 pub const DEFAULT_FORMAT_NAME: &str = "Default Format";
-/// The reference of the built-in format. Organizations can't use it for their own formats.
-pub const DEFAULT_FORMAT_REF: &str = "default-format";
 
 /// An expression over `event`: 1 to 2048 bytes. Line breaks and tabs are the only allowed control characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -153,6 +151,9 @@ pub enum ReportMapping {
     /// The entries of one field of the event in their order. The field is an object of plain values. A missing field gives no report
     /// data.
     Field(FieldPath),
+    /// The plain values of one field of the event, an object, that no other expression of the format uses, in their order. A field of
+    /// another kind, or a missing one, gives no report data.
+    PlainRest(FieldPath),
 }
 
 /// The expressions of a format.
@@ -194,35 +195,92 @@ pub struct UsageFormat {
     pub mapping: FormatMapping,
 }
 
-impl UsageFormat {
-    /// Returns the built-in format, which maps the default shape to itself.
+/// A format that every organization has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BuiltInFormat {
+    /// Maps the default shape to itself. No other format can have its name or reference.
+    Default,
+    /// Maps CloudEvents 1.0. An organization's own format can have its name, and then replaces it, but not its reference.
+    CloudEvents,
+}
+
+impl BuiltInFormat {
+    /// All built-in formats.
+    pub const ALL: [Self; 2] = [Self::Default, Self::CloudEvents];
+
+    /// Returns the reference and the name of the format.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Default => ("default-format", DEFAULT_FORMAT_NAME),
+            Self::CloudEvents => ("cloudevents", "CloudEvents"),
+        }
+    }
+
+    /// Returns the format with a reference.
+    pub fn of_ref(reference: &FormatRef) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.names().0 == reference.as_str())
+    }
+
+    /// Returns the format with a name.
+    pub fn named(name: &OneLine) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.names().1 == name.as_str())
+    }
+
+    /// Returns the name of the format.
+    pub fn name(self) -> OneLine {
+        OneLine::constant(self.names().1)
+    }
+
+    /// Returns the format.
     ///
     /// ```
-    /// # use billing_domain::format::UsageFormat;
-    /// let format = UsageFormat::built_in();
+    /// # use billing_domain::format::BuiltInFormat;
+    /// let format = BuiltInFormat::Default.format();
     /// assert_eq!(format.name.as_str(), "Default Format");
     /// assert_eq!(format.mapping.quantity.as_str(), "event.quantity");
     /// ```
-    pub fn built_in() -> Self {
-        let either =
-            |reference, name| Naming::Either { reference: Expression::constant(reference), name: Expression::constant(name) };
-        Self {
-            format_ref: FormatRef::parse(DEFAULT_FORMAT_REF).expect("a constant that keeps the rule for names"),
-            name: OneLine::constant(DEFAULT_FORMAT_NAME),
-            version: 1,
-            mapping: FormatMapping {
-                timestamp: Expression::constant("event.timestamp"),
-                customer: either(r#"get(event, "customer_ref")"#, r#"get(event, "customer_name")"#),
-                usage_product: either(r#"get(event, "usage_product_ref")"#, r#"get(event, "usage_product_name")"#),
-                quantity: Expression::constant("event.quantity"),
-                report_data: ReportMapping::Field(FieldPath::of_event("additional_report_data")),
-                currency: Some(Expression::constant(r#"get(get(event, "validations"), "currency")"#)),
-                entity_ref: Some(Expression::constant(r#"get(get(event, "validations"), "entity_ref")"#)),
-                idempotency_key: None,
-                skip_if: None,
-                for_each: None,
-            },
-        }
+    pub fn format(self) -> UsageFormat {
+        let (reference, name) = self.names();
+        let mapping = match self {
+            Self::Default => default_mapping(),
+            Self::CloudEvents => cloud_events_mapping(),
+        };
+        let format_ref = FormatRef::parse(reference).expect("a constant that keeps the rule for names");
+        UsageFormat { format_ref, name: OneLine::constant(name), version: 1, mapping }
+    }
+}
+
+fn default_mapping() -> FormatMapping {
+    let either =
+        |reference, name| Naming::Either { reference: Expression::constant(reference), name: Expression::constant(name) };
+    FormatMapping {
+        timestamp: Expression::constant("event.timestamp"),
+        customer: either(r#"get(event, "customer_ref")"#, r#"get(event, "customer_name")"#),
+        usage_product: either(r#"get(event, "usage_product_ref")"#, r#"get(event, "usage_product_name")"#),
+        quantity: Expression::constant("event.quantity"),
+        report_data: ReportMapping::Field(FieldPath::of_event("additional_report_data")),
+        currency: Some(Expression::constant(r#"get(get(event, "validations"), "currency")"#)),
+        entity_ref: Some(Expression::constant(r#"get(get(event, "validations"), "entity_ref")"#)),
+        idempotency_key: None,
+        skip_if: None,
+        for_each: None,
+    }
+}
+
+fn cloud_events_mapping() -> FormatMapping {
+    FormatMapping {
+        timestamp: Expression::constant(r#"get(event, "time")"#),
+        customer: Naming::Ref(Expression::constant("event.subject")),
+        usage_product: Naming::Ref(Expression::constant("event.type")),
+        quantity: Expression::constant(
+            r#"get(object(get(event, "data")), "quantity") ?? get(object(get(event, "data")), "value") ?? 1"#,
+        ),
+        report_data: ReportMapping::PlainRest(FieldPath::of_event("data")),
+        currency: None,
+        entity_ref: None,
+        idempotency_key: Some(Expression::constant("cloud_event_key(event.source, event.id)")),
+        skip_if: None,
+        for_each: None,
     }
 }
 
@@ -249,8 +307,8 @@ pub enum RefOrName<R> {
 /// An event in the default shape, as a format maps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappedEvent {
-    /// The time of the usage.
-    pub timestamp: Timestamp,
+    /// The time of the usage. Only a CloudEvent can leave it out.
+    pub timestamp: Option<Timestamp>,
     /// The customer.
     pub customer: RefOrName<CustomerRef>,
     /// The usage product.
@@ -437,10 +495,12 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_format_keeps_the_limits_of_any_other() {
-        let built_in = UsageFormat::built_in();
-        assert_eq!(FormatRef::parse(DEFAULT_FORMAT_REF), Ok(built_in.format_ref));
-        assert_eq!(OneLine::parse(DEFAULT_FORMAT_NAME), Ok(built_in.name));
+    fn the_built_in_formats_keep_the_limits_of_any_other() {
+        for built_in in BuiltInFormat::ALL {
+            let UsageFormat { format_ref, name, .. } = built_in.format();
+            assert_eq!(BuiltInFormat::of_ref(&FormatRef::parse(format_ref.as_str()).expect("a reference")), Some(built_in));
+            assert_eq!(BuiltInFormat::named(&OneLine::parse(name.as_str()).expect("a name")), Some(built_in));
+        }
     }
 
     #[test]

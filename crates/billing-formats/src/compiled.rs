@@ -19,8 +19,8 @@ pub(crate) struct Compiled {
     pub(crate) idempotency_key: Option<Program>,
     pub(crate) skip_if: Option<Program>,
     pub(crate) for_each: Option<Program>,
-    /// The event's fields that the expressions name.
-    pub(crate) named: HashSet<String>,
+    /// The paths of the event's fields that the expressions name.
+    pub(crate) named: HashSet<Vec<String>>,
 }
 
 /// The programs that identify a customer or a usage product.

@@ -172,6 +172,7 @@ impl Run<'_, '_> {
                 ReportMapping::Columns(_) => Some(self.columns(&compiled.columns)?),
                 ReportMapping::Rest => Some(rest(self.fields, &compiled.named)),
                 ReportMapping::Field(path) => entries(self.fields, path)?,
+                ReportMapping::PlainRest(path) => plain_rest(self.fields, path, &compiled.named),
             },
             validations: self.validations()?,
             idempotency_key: self.key()?,
@@ -189,9 +190,9 @@ impl Run<'_, '_> {
         }
     }
 
-    fn timestamp(&mut self, program: &Program) -> Result<Timestamp, FormatError> {
-        let text = program.text(self.engine, self.scope)?;
-        program.read(&text, Timestamp::parse)
+    fn timestamp(&mut self, program: &Program) -> Result<Option<Timestamp>, FormatError> {
+        let text = program.optional_text(self.engine, self.scope)?;
+        text.map(|text| program.read(&text, Timestamp::parse)).transpose()
     }
 
     fn names<R>(&mut self, names: &Names, parse: fn(&str) -> Result<R, RefError>) -> Result<RefOrName<R>, FormatError> {
@@ -252,8 +253,19 @@ impl Run<'_, '_> {
     }
 }
 
-fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<String>) -> ReportData {
-    of_fields(fields.iter().filter(|(key, _)| !named.contains(*key)))
+fn rest(fields: &serde_json::Map<String, Value>, named: &HashSet<Vec<String>>) -> ReportData {
+    let named: HashSet<&String> = named.iter().filter_map(|path| path.first()).collect();
+    of_fields(fields.iter().filter(|(key, _)| !named.contains(key)))
+}
+
+fn plain_rest(fields: &serde_json::Map<String, Value>, path: &FieldPath, named: &HashSet<Vec<String>>) -> Option<ReportData> {
+    let path: Vec<&str> = path.names().collect();
+    let (first, deeper) = path.split_first()?;
+    let found = deeper.iter().try_fold(fields.get(*first)?, |value, name| value.as_object()?.get(*name))?.as_object()?;
+    let of_object = named.iter().filter(|named| named.len() > path.len() && path.iter().eq(&named[..path.len()]));
+    let named: HashSet<&String> = of_object.map(|named| &named[path.len()]).collect();
+    let is_plain = |value: &Value| !value.is_object() && !value.is_array();
+    Some(of_fields(found.iter().filter(|(key, value)| is_plain(value) && !named.contains(key))))
 }
 
 fn entries(fields: &serde_json::Map<String, Value>, path: &FieldPath) -> Result<Option<ReportData>, FormatError> {

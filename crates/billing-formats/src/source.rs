@@ -10,8 +10,8 @@ const MAX_LITERAL_DIGITS: usize = 28;
 /// What an expression names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamedValues {
-    /// The event's fields, with repetitions.
-    pub(crate) fields: Vec<String>,
+    /// The event's fields and their fields, with repetitions, each with the names of the enclosing fields before its own.
+    pub(crate) fields: Vec<Vec<String>>,
     /// Whether the expression names the element of a list.
     pub(crate) has_item: bool,
 }
@@ -25,7 +25,10 @@ pub(crate) fn named_values(source: &str) -> Result<NamedValues, EvaluationError>
         let token = token_len(rest)?;
         let (token, after) = rest.split_at(token);
         if token == EVENT && !after_point {
-            named.fields.extend(field_after_event(after));
+            let path = fields_after_event(after);
+            if !path.is_empty() {
+                named.fields.push(path);
+            }
         }
         named.has_item |= token == ITEM && !after_point;
         if !first.is_whitespace() {
@@ -71,17 +74,29 @@ fn text_len(source: &str) -> Option<usize> {
     Some(end + 2)
 }
 
-/// Returns the field in `event.field`, `event["field"]` and, for a function's first arguments, `event, "field"`.
-fn field_after_event(after: &str) -> Option<String> {
+/// Returns the names of the fields in `event.field`, `event["field"]` and, for a function's first arguments, `event, "field"`, from
+/// the outside in. The result of a function that got a field counts as that field: `get(object(get(event, "a")), "b")`.
+fn fields_after_event(mut after: &str) -> Vec<String> {
+    let mut path = Vec::new();
+    while let Some((name, rest)) = field_after(after) {
+        path.push(name.to_owned());
+        // The closing brackets of an index and of calls.
+        after = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ']' | ')'));
+    }
+    path
+}
+
+/// Returns the first field after an object, and the text after it.
+fn field_after(after: &str) -> Option<(&str, &str)> {
     let after = after.trim_start();
     let after = after.strip_prefix('?').unwrap_or(after);
     if let Some(name) = after.strip_prefix('.') {
         let name = name.trim_start();
-        return Some(name[..run(name, |c| c.is_alphanumeric() || c == '_')].to_owned());
+        return Some(name.split_at(run(name, |c| c.is_alphanumeric() || c == '_')));
     }
     let text = after.strip_prefix(['[', ','])?.trim_start();
     let length = if text.starts_with('"') { text_len(text)? } else { return None };
-    Some(text[1..length - 1].to_owned())
+    Some((&text[1..length - 1], &text[length..]))
 }
 
 #[cfg(test)]
@@ -90,11 +105,15 @@ mod tests {
 
     #[test]
     fn the_fields_an_expression_names_are_found() {
-        let rows: [(&str, &[&str]); 9] = [
+        let rows: [(&str, &[&str]); 13] = [
             ("event.a + event . b", &["a", "b"]),
             (r#"event["x y"] + event[ "z" ]"#, &["x y", "z"]),
             (r#"get(event, "a") ?? event?.b"#, &["a", "b"]),
-            ("event.a.event.c", &["a"]),
+            ("event.a.event.c", &["a/event/c"]),
+            (r#"event.a["b c"].d + event["a"] . e"#, &["a/b c/d", "a/e"]),
+            (r#"get(object(get(event, "a")), "b") ?? get(event.a, "c")"#, &["a/b", "a/c"]),
+            (r#"round(event.a, 2) + min(event.b, event.c)"#, &["a", "b", "c"]),
+            (r#"lookup(#{x: 1}, event.a, 1)"#, &["a"]),
             (r#""event.no" + event.yes"#, &["yes"]),
             (r#""\"event.no" + event.yes"#, &["yes"]),
             ("my_event.a + events.b + event_2.c", &[]),
@@ -102,7 +121,8 @@ mod tests {
             ("1.5 + event.größe", &["größe"]),
         ];
         for (source, expected) in rows {
-            assert_eq!(named_values(source).expect(source).fields, expected, "{source}");
+            let paths: Vec<String> = named_values(source).expect(source).fields.iter().map(|path| path.join("/")).collect();
+            assert_eq!(paths, expected, "{source}");
         }
     }
 

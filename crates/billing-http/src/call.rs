@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::auth::{address, session};
 use crate::blocking::blocking;
-use crate::body::{self, OptionalBody, ParsedBody};
+use crate::body::{self, ParsedBody};
 use crate::context::RequestContext;
 use crate::identity::{DeferredTokenCheck, Identity};
 use crate::respond::{HttpProblem, respond, respond_stored};
@@ -35,7 +35,8 @@ use billing_api::dto::effects::EffectsJson;
 use billing_api::dto::event_reader;
 use billing_api::dto::wire::written;
 use billing_api::job::{AnyView, Job, JobRender, JobWork, Received, ServicesWork, TransactionWork};
-use billing_api::operation::{Flag, OperationSpec};
+use billing_api::media_type::CLOUD_EVENT;
+use billing_api::operation::{Flag, OperationSpec, RequestBodySpec};
 use billing_api::problem::Problem;
 use billing_api::query::Query;
 use billing_api::stored_response::Success;
@@ -69,6 +70,8 @@ pub(crate) struct Call {
     /// The reference in the path; empty if the path has none.
     reference: String,
     body: Option<ParsedBody>,
+    /// Whether the body was sent as a CloudEvent.
+    pub(crate) is_cloud_event: bool,
     /// The event in the body, if it was read directly from the text.
     event: Option<Box<NewUsageEvent>>,
     sealed_for: Option<String>,
@@ -89,6 +92,7 @@ impl Call {
             use_case,
             reference: String::new(),
             body: None,
+            is_cloud_event: false,
             event: None,
             sealed_for: None,
         }
@@ -96,7 +100,7 @@ impl Call {
 
     /// Returns the call of another use case on a reference, with a body.
     pub(crate) fn with(self, use_case: UseCase, reference: String, body: Option<ParsedBody>) -> Self {
-        Self { use_case, reference, body, event: None, ..self }
+        Self { use_case, reference, body, is_cloud_event: false, event: None, ..self }
     }
 
     /// Returns the same call as a dry run.
@@ -449,14 +453,15 @@ impl Call {
     ///
     /// # Errors
     /// Returns the problem of the body, also if it is required and was not sent.
-    pub(crate) async fn read_body(self, payload: web::Payload, is_required: bool) -> Result<Self, Problem> {
-        let OptionalBody(sent) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
-        let body = match sent {
-            Some(bytes) => Some(self.parse_body(bytes).await?),
-            None if is_required => return Err(body::empty()),
-            None => None,
-        };
-        Ok(Self { body, ..self })
+    pub(crate) async fn read_body(self, payload: web::Payload, takes: &'static RequestBodySpec) -> Result<Self, Problem> {
+        match body::optional(&self.request, payload, takes.or).await? {
+            Some(sent) => {
+                let body = Some(self.parse_body(sent.bytes).await?);
+                Ok(Self { body, is_cloud_event: sent.media_type == CLOUD_EVENT, ..self })
+            }
+            None if takes.required => Err(body::empty()),
+            None => Ok(Self { body: None, ..self }),
+        }
     }
 
     /// Reads a JSON body that is an event. A small event in a common form is read directly from the text. Any other body is
@@ -465,8 +470,7 @@ impl Call {
     /// # Errors
     /// Returns the problem of the body, also if it was not sent.
     pub(crate) async fn read_event(self, payload: web::Payload) -> Result<Self, Problem> {
-        let OptionalBody(sent) = OptionalBody::from_request(&self.request, &mut payload.into_inner()).await?;
-        let text = sent.ok_or_else(body::empty)?;
+        let text = body::optional(&self.request, payload, &[]).await?.ok_or_else(body::empty)?.bytes;
         let is_small = !body::is_large(text.len());
         match is_small.then(|| event_reader::read(&text)).flatten() {
             Some(event) => Ok(Self { body: Some(ParsedBody::of_valid(text)), event: Some(Box::new(event)), ..self }),
@@ -518,6 +522,7 @@ impl FromRequest for Call {
                 use_case,
                 reference,
                 body: None,
+                is_cloud_event: false,
                 event: None,
                 sealed_for: None,
             })

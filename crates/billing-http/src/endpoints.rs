@@ -80,14 +80,14 @@ pub(crate) async fn answer(operation: &'static OperationSpec, call: Call, refere
 
 /// Returns the route that answers HTTP requests to an operation.
 pub(crate) fn route(operation: &'static OperationSpec) -> Route {
-    let takes = operation.takes.as_ref().map(|takes| takes.required);
+    let takes = operation.takes.as_ref();
     let brings_event = operation.is(Flag::Grouped);
     match handler_of(operation) {
         Ok(Handler::Route(route)) => route(),
         Ok(handler) => web::to(move |call: Call, payload: web::Payload| async move {
             let call = match takes {
                 Some(_) if brings_event => call.read_event(payload).await?,
-                Some(is_required) => call.read_body(payload, is_required).await?,
+                Some(takes) => call.read_body(payload, takes).await?,
                 None => call,
             };
             handler.answer(operation, call).await.map_err(HttpProblem)

@@ -139,6 +139,7 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandRe
             customer: NamedCustomer::Ref(CustomerRef::parse(habit.customer).map_err(|reason| broken(&reason))?),
             usage_product: NamedUsageProduct::Ref(UsageProductRef::parse(habit.product).map_err(|reason| broken(&reason))?),
             occurred_at: services.now(),
+            is_time_of_receipt: false,
             quantity: Quantity::parse(&(habit.of_day)(day)).map_err(|reason| broken(&reason))?,
             report_data: None,
             validations: None,

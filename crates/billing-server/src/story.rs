@@ -167,6 +167,7 @@ impl Caller<'_> {
                 customer: NamedCustomer::Ref(CustomerRef::parse(customer).map_err(|reason| broken(&reason))?),
                 usage_product: NamedUsageProduct::Ref(UsageProductRef::parse(product).map_err(|reason| broken(&reason))?),
                 occurred_at,
+                is_time_of_receipt: false,
                 quantity: Quantity::parse(&quantity.to_string()).map_err(|reason| broken(&reason))?,
                 report_data: None,
                 validations: None,

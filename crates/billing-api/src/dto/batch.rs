@@ -62,7 +62,7 @@ pub fn read_record(event: &Value) -> Result<SentRecord, Violations> {
         }
         Some(_) => return Err(Violations::one(&[KEY_MEMBER], "wrong_type", "must be a string")),
     };
-    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject })
+    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject, time_of_receipt: None })
 }
 
 impl Listed for EventInPlace {

@@ -73,6 +73,7 @@ impl EventBody {
             customer: customer?,
             usage_product: product.or(self.usage_product_name.map(NamedUsageProduct::Name))?,
             occurred_at: self.timestamp,
+            is_time_of_receipt: false,
             quantity: self.quantity,
             report_data: self.additional_report_data,
             validations: self.validations,

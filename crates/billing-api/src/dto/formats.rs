@@ -158,13 +158,15 @@ fn shown_naming(naming: &Naming) -> (Option<Expression>, Option<Expression>) {
 
 fn report_mapping(node: Node<'_>) -> Option<ReportMapping> {
     let Some(text) = node.as_text() else { return columns(node) };
-    let field = Expression::parse(text).ok().and_then(|text| path_in_event(text.as_str()));
+    let plain = text.strip_prefix("plain(").and_then(|text| text.strip_suffix(')'));
+    let field = Expression::parse(plain.unwrap_or(text)).ok().and_then(|text| path_in_event(text.as_str()));
     match field {
         _ if text == REST => Some(ReportMapping::Rest),
+        Some(field) if plain.is_some() => Some(ReportMapping::PlainRest(field)),
         Some(field) => Some(ReportMapping::Field(field)),
         None => node.refuse(
             "invalid_value",
-            "must be an object of expressions, \"rest\", or one field such as event.labels or event.usage.labels",
+            "must be an object of expressions, \"rest\", or one field such as event.labels, event.usage.labels or plain(event.data)",
         ),
     }
 }
@@ -289,8 +291,8 @@ answer! {
     MappedEventJson of event: MappedEvent {
         let (customer_ref, customer_name) = shown_name(&event.customer);
         let (usage_product_ref, usage_product_name) = shown_name(&event.usage_product);
-        /// Time of the usage.
-        timestamp: TimestampText = event.timestamp,
+        /// Time of the usage. Omitted for a CloudEvent without a time, which gets the time of receipt.
+        @omitted timestamp: Option<TimestampText> = event.timestamp.map(TimestampText::from),
         /// Customer reference, if the format returns one.
         @omitted customer_ref: Option<NamedRef> = customer_ref,
         /// Customer name, if the format returns one.

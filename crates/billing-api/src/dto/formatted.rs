@@ -12,7 +12,7 @@ use super::values::{AnyEventRef, FreeForm};
 structure! {
     /// The format named by a request: by reference, else by name.
     FormatFields {
-        /// Name of the usage format.
+        /// Name of the usage format. In a query, CloudEvents have the format `CloudEvents` by default.
         format_name: Option<OneLine>,
         /// Reference of the usage format; takes precedence over the name.
         format_ref: Option<FormatRef>,

@@ -11,6 +11,7 @@ pub mod batch;
 pub mod billing;
 pub mod charges;
 pub mod clock;
+pub mod cloud_events;
 pub mod contract_changes;
 pub mod contract_view;
 pub mod contracts;

@@ -318,6 +318,7 @@ impl Serialize for ReportMappingJson {
             }
             ReportMapping::Rest => serializer.serialize_str(REST),
             ReportMapping::Field(path) => serializer.serialize_str(&shown_path(path)),
+            ReportMapping::PlainRest(path) => serializer.collect_str(&format_args!("plain({})", shown_path(path))),
         }
     }
 }
@@ -325,8 +326,9 @@ impl Serialize for ReportMappingJson {
 fn report_mapping() -> OneOfBuilder {
     let expression = limited(1, MAX_EXPRESSION_BYTES, SEVERAL_LINES);
     let columns = columns(expression, "Columns with their expressions, in this order.");
-    let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\])$").description(Some(
-        "`rest`: all fields that no other expression names. `event.labels` or `event.usage.labels`: the entries of that field.",
+    let text = limited(1, MAX_EXPRESSION_BYTES, r"^(rest|event\..+|event\[.+\]|plain\(event.+\))$").description(Some(
+        "`rest`: all fields that no other expression names. `event.labels` or `event.usage.labels`: the entries of that field. \
+         `plain(event.data)`: the plain values of that field that no other expression names.",
     ));
     OneOfBuilder::new().item(columns).item(text).description(Some("Source of the usage report's columns."))
 }

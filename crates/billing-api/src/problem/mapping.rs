@@ -21,7 +21,7 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 38] = [
+const RULES: [&str; 39] = [
     "address_not_public",
     "ambiguous_name",
     "clock_only_forward",
@@ -59,6 +59,7 @@ const RULES: [&str; 38] = [
     "unknown_subject_code",
     "unknown_unit_code",
     "unknown_usage_product",
+    "unsupported_cloudevent",
     "wrong_password",
 ];
 

@@ -3,7 +3,7 @@
 use billing_application::formats::NamedFormat;
 use billing_domain::calendar::Timestamp;
 use billing_domain::event_input::OnConflict;
-use billing_domain::format::UsageFormat;
+use billing_domain::format::BuiltInFormat;
 use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
 use billing_import::{ColumnMap, DecimalSeparator, Delimiter, FileName, ReadOptions};
@@ -79,9 +79,9 @@ pub struct ImportOptions {
 impl ImportParams {
     /// Returns the options.
     pub fn asked(self) -> ImportOptions {
-        let format_name = self.format_name.unwrap_or_else(|| UsageFormat::built_in().name);
+        let format_name = self.format_name.unwrap_or_else(|| BuiltInFormat::Default.name());
         let format = NamedFormat::Name(format_name.clone());
-        let format_name = (!format.is_built_in()).then(|| format_name.as_str().to_owned());
+        let format_name = (!format.is_default()).then(|| format_name.as_str().to_owned());
         let Self { name, delimiter, columns, decimal, .. } = self;
         let reading = ReadOptions { format_name, name, delimiter, columns, decimal };
         let on_conflict = self.conflicts.on_conflict;
@@ -119,14 +119,14 @@ mod tests {
     #[test]
     fn an_import_is_of_the_default_shape_and_stored_unless_asked_for_otherwise() {
         let asked = query("").read::<ImportParams>().map(ImportParams::asked).expect("right");
-        assert!(!asked.dry_run && asked.format.is_built_in() && asked.reading.format_name.is_none());
+        assert!(!asked.dry_run && asked.format.is_default() && asked.reading.format_name.is_none());
         assert!(asked.reading.name.is_none() && asked.reading.delimiter.is_none());
         assert_eq!(asked.from_line, 1);
         let asked = query("dry_run=true&name=a.csv&format_name=Gateway%20log&delimiter=%7C&from_line=1002")
             .read::<ImportParams>()
             .map(ImportParams::asked)
             .expect("right");
-        assert!(asked.dry_run && !asked.format.is_built_in() && asked.reading.name.is_some());
+        assert!(asked.dry_run && !asked.format.is_default() && asked.reading.name.is_some());
         assert_eq!(asked.reading.format_name.as_deref(), Some("Gateway log"));
         assert_eq!((asked.reading.delimiter, asked.from_line), (Delimiter::parse("|").ok(), 1002));
         assert!(

@@ -34,6 +34,14 @@ params! {
 }
 
 params! {
+    /// Options of a free-form event.
+    FormattedParams {
+        @flat format: FormatFields,
+        @flat conflicts: ConflictParams,
+    }
+}
+
+params! {
     /// Options of a batch.
     BatchParams {
         /// Whether one rejected event rejects the whole batch, as in the body of a JSON batch. Default: false.

@@ -1,11 +1,11 @@
 //! Edits usage formats. Each edit creates a version, and events keep the version that mapped them.
 
 use billing_domain::audit::AuditAction;
-use billing_domain::format::{FormatVersion, UsageFormat};
+use billing_domain::format::{BuiltInFormat, FormatVersion, UsageFormat};
 use billing_domain::patch::Changes;
 use billing_domain::refs::FormatRef;
 
-use super::{FormatContent, FormatView, check, is_built_in, require_own_name};
+use super::{FormatContent, FormatView, check, require_own_name};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::carry_out::Cx;
 use crate::catalog::updated;
@@ -19,7 +19,7 @@ use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 /// - [`UseCaseError::Conflict`] for the built-in format.
 /// - Any error of [`create_format`](super::create_format).
 pub fn edit_format(cx: &mut Cx<'_>, reference: &FormatRef, changes: &Changes<FormatContent>) -> UseCaseResult<FormatView> {
-    if is_built_in(reference) {
+    if BuiltInFormat::of_ref(reference).is_some() {
         let detail = "the built-in format cannot be edited: create a new format".to_owned();
         return Err(UseCaseError::Conflict { code: "format_built_in", detail });
     }

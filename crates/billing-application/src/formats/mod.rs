@@ -1,4 +1,4 @@
-//! Usage formats: creating, editing, reading and testing them. Every organization has the built-in format, which is code and
+//! Usage formats: creating, editing, reading and testing them. Every organization has the built-in formats, which are code and
 //! not stored.
 
 mod create;
@@ -17,7 +17,7 @@ pub(crate) use find::{find_format, newest_of};
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::format::{DEFAULT_FORMAT_NAME, DEFAULT_FORMAT_REF, FormatMapping, FormatVersion, UsageFormat};
+use billing_domain::format::{BuiltInFormat, FormatError, FormatMapping, FormatTarget, FormatVersion, UsageFormat};
 use billing_domain::refs::FormatRef;
 use billing_domain::text::OneLine;
 
@@ -38,13 +38,13 @@ pub struct FormatContent {
 pub struct FormatView {
     /// The format.
     pub format: UsageFormat,
-    /// When the version was created, and by whom. `None` for the built-in format.
+    /// When the version was created, and by whom. `None` for a built-in format.
     pub made: Option<(Timestamp, Actor)>,
 }
 
-impl FormatView {
-    fn built_in() -> Self {
-        Self { format: UsageFormat::built_in(), made: None }
+impl From<BuiltInFormat> for FormatView {
+    fn from(built_in: BuiltInFormat) -> Self {
+        Self { format: built_in.format(), made: None }
     }
 }
 
@@ -54,20 +54,22 @@ impl From<FormatVersion> for FormatView {
     }
 }
 
-fn is_built_in(reference: &FormatRef) -> bool {
-    reference.as_str() == DEFAULT_FORMAT_REF
-}
-
-/// Rejects the built-in format's reference and name, which are in use in every organization.
+/// Rejects the references of the built-in formats and the name of the default format, which are in use in every organization.
 fn require_own_name(reference: Option<&FormatRef>, name: &OneLine) -> UseCaseResult<()> {
-    let field = if reference.is_some_and(is_built_in) {
+    let field = if reference.is_some_and(|reference| BuiltInFormat::of_ref(reference).is_some()) {
         "format_ref"
-    } else if name.as_str() == DEFAULT_FORMAT_NAME {
+    } else if BuiltInFormat::named(name) == Some(BuiltInFormat::Default) {
         "format_name"
     } else {
         return Ok(());
     };
     Err(UseCaseError::AlreadyExists { thing: ResourceKind::Format, field })
+}
+
+/// Returns the error of a record without a timestamp.
+pub(crate) fn without_timestamp(mapping: &FormatMapping) -> FormatError {
+    let reason = "has no value: text expected".to_owned();
+    FormatError { target: FormatTarget::Timestamp, expression: Some(mapping.timestamp.clone()), position: None, reason }
 }
 
 /// Checks that every expression of a submitted mapping is valid.

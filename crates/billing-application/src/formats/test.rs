@@ -1,9 +1,9 @@
 //! Tests formats on events without storing anything.
 
 use billing_domain::access::Principal;
-use billing_domain::format::{FormatError, FormatMapping, MappedRecord};
+use billing_domain::format::{BuiltInFormat, FormatError, FormatMapping, MappedRecord};
 
-use super::{NamedFormat, check, find_format};
+use super::{NamedFormat, check, find_format, without_timestamp};
 use crate::carry_out::{Cx, read};
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -42,7 +42,15 @@ pub fn test_format(
     };
     // The evaluation takes up to 50 ms, so it happens outside of the transaction.
     let failed = |errors| UseCaseError::FormatFailed { mapping: origin, errors };
-    let mapped = services.mapper.map(&mapping, event).map_err(|error| failed(vec![error]))?;
+    // The format of CloudEvents is used for them only.
+    let can_be_left_out = matches!(tested, TestedFormat::Named(named) if named.built_in() == Some(BuiltInFormat::CloudEvents));
+    let mapped = services.mapper.map(&mapping, event).and_then(|record| {
+        record.try_map(|_, event| match event? {
+            event if event.timestamp.is_none() && !can_be_left_out => Err(without_timestamp(&mapping)),
+            event => Ok(event),
+        })
+    });
+    let mapped = mapped.map_err(|error| failed(vec![error]))?;
     let MappedRecord::Elements(elements) = &mapped else { return Ok(mapped) };
     let of_items = elements.iter().enumerate().filter_map(|(item, element)| Some((item, element.as_ref().err()?)));
     let errors: Vec<FormatError> =

@@ -52,7 +52,7 @@ impl Delivery {
     /// Returns the delivery of an event and the update of the recorded event, or `None` if the event has no key.
     pub(super) fn of(event: &NewUsageEvent, before: FactsDigest, answer: EventAnswer) -> Option<(Self, EventUpdate)> {
         let update = EventUpdate {
-            occurred_at: Some(event.occurred_at),
+            occurred_at: event.sent_time(),
             quantity: Some(event.quantity),
             report_data: event.report_data.clone().map_or(Patch::Clear, Patch::Set),
             validations: event.validations.clone().map_or(Patch::Keep, Patch::Set),

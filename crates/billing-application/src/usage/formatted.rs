@@ -2,6 +2,7 @@
 //! submitted text and the version of the format.
 
 use billing_domain::access::Principal;
+use billing_domain::calendar::Timestamp;
 use billing_domain::event_input::{EventUpdate, MAX_RECORD_KEY_CHARS, NewUsageEvent, OnConflict};
 use billing_domain::format::{FormatError, FormatTarget, MappedRecord, UsageFormat};
 use billing_domain::idempotency::IdempotencyKey;
@@ -15,7 +16,7 @@ use super::change::live_event;
 use crate::book_repository::corrupt;
 use crate::carry_out::read;
 use crate::error::{MappingOrigin, UseCaseError, UseCaseResult};
-use crate::formats::{NamedFormat, find_format, newest_of};
+use crate::formats::{NamedFormat, find_format, newest_of, without_timestamp};
 use crate::{Services, UseCase};
 
 /// A free-form record to map.
@@ -27,6 +28,8 @@ pub struct SentRecord {
     pub key: Option<IdempotencyKey>,
     /// What happens to an event whose key has other facts.
     pub on_conflict: OnConflict,
+    /// The timestamp of a CloudEvent that leaves out its time: the time of receipt. Other records must have a timestamp.
+    pub time_of_receipt: Option<Timestamp>,
 }
 
 /// The events of a record, with the errors of single elements.
@@ -43,12 +46,16 @@ pub struct FormattedUpdate {
     pub event: String,
 }
 
-/// Finds the format of new events.
+/// Finds the format of new events. Also returns the time of receipt, which the organization's clock gives.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Invalid`] if the format does not exist.
-pub fn format_of_events(services: &Services, principal: &Principal, format: &NamedFormat) -> UseCaseResult<UsageFormat> {
-    read(services, principal, UseCase::RecordUsage, |cx| find_format(cx.tx, cx.organization, format))
+pub fn format_of_events(
+    services: &Services,
+    principal: &Principal,
+    format: &NamedFormat,
+) -> UseCaseResult<(UsageFormat, Timestamp)> {
+    read(services, principal, UseCase::RecordUsage, |cx| Ok((find_format(cx.tx, cx.organization, format)?, cx.now)))
 }
 
 /// Returns the events that a format creates from a record. Stores nothing. The evaluation takes up to 50 ms, so it must happen
@@ -57,7 +64,7 @@ pub fn format_of_events(services: &Services, principal: &Principal, format: &Nam
 /// # Errors
 /// Returns [`UseCaseError::FormatFailed`] if the format cannot map the record.
 pub fn map_record(services: &Services, format: &UsageFormat, record: &SentRecord) -> UseCaseResult<RecordEvents> {
-    map_events(services, format, &record.event)?.try_map(|item, mapped| {
+    map_events(services, format, &record.event, record.time_of_receipt)?.try_map(|item, mapped| {
         let MappedUsage { event, key } = mapped?;
         let key = key_of_event(key, record.key.as_ref(), item)?;
         Ok(NewUsageEvent { key, on_conflict: record.on_conflict, ..event })
@@ -102,13 +109,16 @@ pub(super) fn map_events(
     services: &Services,
     format: &UsageFormat,
     event: &str,
+    time_of_receipt: Option<Timestamp>,
 ) -> UseCaseResult<MappedRecord<MappedUsage, UseCaseError>> {
     apply(services, format, event)?.try_map(|_, mapped| {
         let mapped = mapped.map_err(failed)?;
+        let occurred_at = mapped.timestamp.or(time_of_receipt).ok_or_else(|| failed(without_timestamp(&format.mapping)))?;
         let event = NewUsageEvent {
             customer: mapped.customer,
             usage_product: mapped.usage_product,
-            occurred_at: mapped.timestamp,
+            occurred_at,
+            is_time_of_receipt: mapped.timestamp.is_none(),
             quantity: mapped.quantity,
             report_data: mapped.report_data,
             validations: mapped.validations,
@@ -132,8 +142,9 @@ pub(super) fn map_events(
 pub fn map_update(services: &Services, principal: &Principal, update: &FormattedUpdate) -> UseCaseResult<EventUpdate> {
     let format = read(services, principal, UseCase::UpdateEvent, |cx| format_of_update(cx.tx, cx.organization, update))?;
     let MappedRecord::Event(mapped) = apply(services, &format, &update.event)? else { return Err(no_single_event(&format)) };
+    let occurred_at = mapped.timestamp.ok_or_else(|| failed(without_timestamp(&format.mapping)))?;
     Ok(EventUpdate {
-        occurred_at: Some(mapped.timestamp),
+        occurred_at: Some(occurred_at),
         quantity: Some(mapped.quantity),
         report_data: mapped.report_data.map_or(Patch::Clear, Patch::Set),
         validations: mapped.validations.map_or(Patch::Clear, Patch::Set),

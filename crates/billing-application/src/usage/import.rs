@@ -327,7 +327,7 @@ impl FileImport {
             outcomes.push(match &event.event_ref {
                 Some(_) if is_copy(event) => Some(Ok(EventOutcome::Copy)),
                 // In other formats a field with this name may have any meaning.
-                Some(_) if self.format.is_built_in() => Some(Err(unknown_event())),
+                Some(_) if self.format.is_default() => Some(Err(unknown_event())),
                 Some(_) | None => None,
             });
         }
@@ -537,7 +537,7 @@ impl FileImport {
             UseCaseError::EventChanged(event_ref) if matches!(known_by, Some(FileEventKey::Line(_))) => {
                 UseCaseError::LineChanged(event_ref)
             }
-            refusal if self.format.is_built_in() => refusal,
+            refusal if self.format.is_default() => refusal,
             refusal => of_mapped(refusal),
         }
     }
@@ -546,7 +546,7 @@ impl FileImport {
 /// Returns the facts of a recorded event.
 fn facts_of(event: &UsageEvent) -> FactsDigest {
     let product = NamedUsageProduct::Ref(event.usage_product_ref.clone());
-    FactsDigest::of(event.occurred_at, &product, event.quantity, event.report_data.as_ref())
+    FactsDigest::of(Some(event.occurred_at), &product, event.quantity, event.report_data.as_ref())
 }
 
 /// Returns the customers and documents of the events that were recorded or updated now.

@@ -174,7 +174,7 @@ impl MappedLines {
                 None => {
                     let record = match &event.shaped {
                         Some(shaped) => shaped.clone().map(MappedUsage::shaped).map_err(UseCaseError::from),
-                        None => map_events(services, format, &event.event),
+                        None => map_events(services, format, &event.event, None),
                     };
                     let has_room = record.as_ref().map_or(0, MappedRecord::events) <= most - mapped.new_events.len();
                     if !has_room && !mapped.new_events.is_empty() {

@@ -359,6 +359,7 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
         customer: NamedCustomer::Ref(fixtures::customer_ref("acme")),
         usage_product: NamedUsageProduct::Ref(fixtures::usage_product_ref("calls")),
         occurred_at: fixtures::at(occurred_at),
+        is_time_of_receipt: false,
         quantity: fixtures::quantity(quantity),
         report_data: None,
         validations: None,

@@ -6,7 +6,9 @@
 //! - `replace(text, part, by)`: replaces every occurrence
 //! - `concat(a, b, …)`: joins two to six plain values to one text
 //! - `text(value)`: returns a number's digits, or `true` or `false`
+//! - `cloud_event_key(source, id)`: returns the idempotency key of a CloudEvent
 
+use billing_domain::idempotency::IdempotencyKey;
 use rhai::{Array, Dynamic, Engine, ImmutableString};
 
 use crate::operators::{Fallible, fits, joined};
@@ -19,6 +21,9 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_fn("upper", |text: ImmutableString| joined(&[&text.to_uppercase()]))
         .register_fn("lower", |text: ImmutableString| joined(&[&text.to_lowercase()]))
         .register_fn("trim", |text: ImmutableString| text.trim().to_owned())
+        .register_fn("cloud_event_key", |source: ImmutableString, id: ImmutableString| {
+            IdempotencyKey::of_cloud_event(&source, &id).as_str().to_owned()
+        })
         .register_fn("split", split)
         .register_fn("slice", slice)
         .register_fn("replace", replace)

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::common::{columns, constants, expression, map};
-use billing_domain::format::{FormatMapping, MappedEvent, Naming, RefOrName, ReportMapping, UsageFormat};
+use billing_domain::format::{BuiltInFormat, FormatMapping, MappedEvent, Naming, RefOrName, ReportMapping};
 use billing_domain::usage::ReportValue;
 
 fn report(mapped: &MappedEvent) -> Vec<(&str, &str)> {
@@ -31,7 +31,7 @@ fn named<R: Display>(name: &RefOrName<R>) -> String {
 /// Returns timestamp, customer, usage product and quantity.
 fn facts(mapped: &MappedEvent) -> [String; 4] {
     [
-        mapped.timestamp.to_string(),
+        mapped.timestamp.expect("a timestamp").to_string(),
         named(&mapped.customer),
         named(&mapped.usage_product),
         mapped.quantity.as_decimal().to_string(),
@@ -158,7 +158,7 @@ fn a_reading_of_an_electricity_meter() {
 
 #[test]
 fn the_default_format_takes_the_default_shape_as_it_is() {
-    let built_in = UsageFormat::built_in().mapping;
+    let built_in = BuiltInFormat::Default.format().mapping;
     let whole = r#"{
         "timestamp": "2026-03-01T12:00:00+01:00", "customer_ref": "acme", "customer_name": "Acme", "usage_product_ref": "calls",
         "quantity": 12345678901234.000001, "additional_report_data": {"z": 1.50, "a": "x", "n": null},

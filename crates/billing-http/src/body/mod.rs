@@ -25,7 +25,7 @@ pub(crate) use parse::{ParsedBody, is_large, parse};
 use crate::context::RequestContext;
 use crate::respond::HttpProblem;
 use crate::state::state_of;
-use billing_api::media_type::{ACCEPTED, JSON, NDJSON};
+use billing_api::media_type::{ACCEPTED, CLOUD_EVENTS, JSON, NDJSON};
 use billing_api::problem::Problem;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, HttpProblem>>>>;
@@ -37,14 +37,20 @@ pub(crate) struct UnauthenticatedBody(pub(crate) Value);
 /// Maximum body size of unauthenticated callers.
 pub(crate) const STRANGERS_BYTES: usize = 8 * 1024;
 
-/// The bytes of an optional JSON body. They are not parsed yet, because the caller decides on which thread.
+/// A body of an operation that takes JSON, and possibly other types.
 #[derive(Debug)]
-pub(crate) struct OptionalBody(pub(crate) Option<web::Bytes>);
+pub(crate) struct SentBody {
+    pub(crate) media_type: &'static str,
+    /// The text. It is not parsed yet, because the caller decides on which thread.
+    pub(crate) bytes: web::Bytes,
+}
 
 /// The body of a batch: one JSON value, or lines that are still arriving.
 pub(crate) enum BatchPayload {
     /// A complete body, as bytes. Parsed values take many times more memory, and the batch may have to wait.
     Whole(web::Bytes),
+    /// An array of CloudEvents.
+    CloudEvents(web::Bytes),
     /// One JSON value per line.
     Lines(Lines),
 }
@@ -59,8 +65,8 @@ impl FromRequest for UnauthenticatedBody {
     type Future = Extraction<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = json(request, payload, STRANGERS_BYTES);
-        Box::pin(async move { Ok(Self(read_value(&body.await?.ok_or_else(empty)?)?)) })
+        let body = sent_body(request, payload, STRANGERS_BYTES, &[]);
+        Box::pin(async move { Ok(Self(read_value(&body.await?.ok_or_else(empty)?.bytes)?)) })
     }
 }
 
@@ -69,32 +75,39 @@ pub(crate) fn empty() -> Problem {
     Problem::malformed("malformed_json", "the body must be a JSON value, not empty")
 }
 
-impl FromRequest for OptionalBody {
-    type Error = HttpProblem;
-    type Future = Extraction<Self>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let body = json(request, payload, state_of(request).settings().body_limit_bytes);
-        Box::pin(async move { Ok(Self(body.await?)) })
-    }
+/// Reads an optional body of JSON or of another type.
+///
+/// # Errors
+/// Returns the problem of the headers or of the body.
+pub(crate) async fn optional(
+    request: &HttpRequest,
+    payload: web::Payload,
+    or: &'static [&'static str],
+) -> Result<Option<SentBody>, Problem> {
+    sent_body(request, &mut payload.into_inner(), state_of(request).settings().body_limit_bytes, or).await
 }
 
-/// Reads the bytes of an optional JSON body up to a size limit.
-fn json(
+/// Reads an optional body of JSON or of another type, up to a size limit.
+fn sent_body(
     request: &HttpRequest,
     payload: &mut Payload,
     limit: usize,
-) -> impl Future<Output = Result<Option<web::Bytes>, Problem>> + 'static {
+    or: &'static [&'static str],
+) -> impl Future<Output = Result<Option<SentBody>, Problem>> + 'static {
     let sent = IncomingBody::of(request, payload, limit, Problem::too_large);
     async move {
         let sent = sent.await?;
-        let of_type = check_type(&sent.request);
+        let media_type = media_type(&sent.request);
         let bytes = sent.read().await?;
         if bytes.is_empty() {
             return Ok(None);
         }
-        of_type?;
-        Ok(Some(bytes))
+        // Forms on foreign pages can send only types that none of these is without a CORS preflight.
+        let taken = media_type.filter(|media_type| *media_type == JSON || or.contains(media_type)).ok_or_else(|| {
+            let types: Vec<&str> = [JSON].iter().chain(or).copied().collect();
+            Problem::unsupported_media_type(&format!("the body must be of the type {}, in UTF-8", types.join(" or ")))
+        })?;
+        Ok(Some(SentBody { media_type: taken, bytes }))
     }
 }
 
@@ -113,8 +126,10 @@ impl FromRequest for BatchPayload {
                     Ok(Self::Lines(Lines::new(sent.content(), deadline)))
                 }
                 Some(JSON) => Ok(Self::Whole(sent.read().await?)),
+                Some(CLOUD_EVENTS) => Ok(Self::CloudEvents(sent.read().await?)),
                 _ => {
-                    let detail = "the body must be of the type application/json or application/x-ndjson, in UTF-8";
+                    let detail = "the body must be of the type application/json, application/x-ndjson or \
+                                  application/cloudevents-batch+json, in UTF-8";
                     Err(Problem::unsupported_media_type(detail).into())
                 }
             }
@@ -200,14 +215,6 @@ impl IncomingBody {
             Err(_) => Err(Problem::request_timeout()),
         }
     }
-}
-
-/// Requires JSON: forms on foreign pages can send other types without a CORS preflight.
-fn check_type(request: &HttpRequest) -> Result<(), Problem> {
-    if media_type(request) == Some(JSON) {
-        return Ok(());
-    }
-    Err(Problem::unsupported_media_type("the body must be of the type application/json, in UTF-8"))
 }
 
 /// Returns the accepted media type that the type of a body stands for.

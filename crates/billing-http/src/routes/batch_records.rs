@@ -9,6 +9,7 @@ use billing_application::formats::NamedFormat;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, SentRecord, UsageBatch,
 };
+use billing_domain::calendar::Timestamp;
 use billing_domain::event_input::OnConflict;
 use billing_domain::format::{MappedRecord, UsageFormat};
 use billing_domain::idempotency::BodyHash;
@@ -37,6 +38,8 @@ type RecordEvents = Result<MappedRecord<NewUsageEvent, Problem>, Problem>;
 #[derive(Clone)]
 pub(crate) struct RecordReader {
     format: Option<Arc<UsageFormat>>,
+    /// The time of receipt, if the records are CloudEvents.
+    time_of_receipt: Option<Timestamp>,
     /// The format as the request names it.
     named: Option<NamedFormat>,
     on_conflict: OnConflict,
@@ -48,12 +51,33 @@ impl RecordReader {
     /// # Errors
     /// Returns `unknown_format` if the format does not exist.
     pub(crate) async fn of(call: &Call, named: Option<NamedFormat>, on_conflict: OnConflict) -> Result<Self, Problem> {
-        let Some(named) = named.filter(|named| !named.is_built_in()) else {
-            return Ok(Self { format: None, named: None, on_conflict });
+        let Some(named) = named.filter(|named| !named.is_default()) else {
+            return Ok(Self { format: None, time_of_receipt: None, named: None, on_conflict });
         };
+        Ok(Self { time_of_receipt: None, ..Self::of_format(call, named, on_conflict).await? })
+    }
+
+    /// Creates the reader of a call that sends CloudEvents.
+    ///
+    /// # Errors
+    /// Returns `unknown_format` if the format does not exist.
+    pub(crate) async fn of_cloud_events(
+        call: &Call,
+        named: Option<NamedFormat>,
+        on_conflict: OnConflict,
+    ) -> Result<Self, Problem> {
+        Self::of_format(call, named.unwrap_or_else(NamedFormat::cloud_events), on_conflict).await
+    }
+
+    async fn of_format(call: &Call, named: NamedFormat, on_conflict: OnConflict) -> Result<Self, Problem> {
         let wanted = named.clone();
-        let found = call.run(move |services, principal| usage::format_of_events(services, principal, &wanted)).await?;
-        Ok(Self { format: Some(Arc::new(found)), named: Some(named), on_conflict })
+        let (format, now) = call.run(move |services, principal| usage::format_of_events(services, principal, &wanted)).await?;
+        Ok(Self { format: Some(Arc::new(format)), time_of_receipt: Some(now), named: Some(named), on_conflict })
+    }
+
+    /// Returns whether the records are CloudEvents.
+    pub(crate) const fn is_of_cloud_events(&self) -> bool {
+        self.time_of_receipt.is_some()
     }
 
     pub(crate) const fn is_of_format(&self) -> bool {
@@ -92,8 +116,8 @@ impl RecordReader {
 
     /// Creates a batch of free-form events.
     pub(crate) fn of_records(&self, batch: Batch, records: impl Iterator<Item = Result<SentRecord, Problem>>) -> ParsedBatch {
-        let on_conflict = self.on_conflict;
-        let records = records.map(|record| record.map(|record| SentRecord { on_conflict, ..record })).collect();
+        let Self { on_conflict, time_of_receipt, .. } = *self;
+        let records = records.map(|record| record.map(|record| SentRecord { on_conflict, time_of_receipt, ..record })).collect();
         ParsedBatch { batch, records }
     }
 

@@ -15,12 +15,14 @@ use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
 use super::batch_records::{Batch, FinishedBatch, ListedErrors, Places, RecordReader, TakenEvents};
+use super::usage::is_binary_cloud_event;
 use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
 use crate::channel::{ChannelBody, Part};
 use crate::refused::{RejectedEvent, SentEvents, SentPayload};
 use crate::respond::{HttpReply, respond_stored};
 use billing_api::dto::batch::{BatchBody, RecordBatchBody};
+use billing_api::dto::cloud_events::{CloudEventBatchBody, refused_binary_mode};
 use billing_api::dto::declare::read;
 use billing_api::dto::events::EVENT_ANSWER;
 use billing_api::media_type::NDJSON;
@@ -34,9 +36,15 @@ pub(crate) async fn record_batch(call: Call, body: BatchPayload) -> HttpReply {
 
 async fn record(call: Call, body: BatchPayload) -> Reply {
     let BatchParams { atomic, format, conflicts: ConflictParams { on_conflict } } = call.query.read()?;
-    let reader = RecordReader::of(&call, format.named(), on_conflict).await?;
+    if is_binary_cloud_event(&call) {
+        return Err(refused_binary_mode().into());
+    }
+    let reader = match &body {
+        BatchPayload::CloudEvents(_) => RecordReader::of_cloud_events(&call, format.named(), on_conflict).await?,
+        BatchPayload::Whole(_) | BatchPayload::Lines(_) => RecordReader::of(&call, format.named(), on_conflict).await?,
+    };
     match body {
-        BatchPayload::Whole(bytes) => {
+        BatchPayload::Whole(bytes) | BatchPayload::CloudEvents(bytes) => {
             let sent = SentEvents::of(&call, SentPayload::Whole(bytes.clone()))?;
             let (facts, is_keyed) = (call.context.clone(), call.key.is_some());
             let batch = Batch::of(facts, sent, &reader, MAX_BATCH_EVENTS, ListedErrors::default());
@@ -47,7 +55,10 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
                 let content = is_keyed.then(|| reader.hash(body.clone()));
                 // A bare array is a batch, too.
                 let body = if body.is_array() { Value::from_iter([("events", body)]) } else { body };
-                let (parsed, is_atomic) = if reader.is_of_format() {
+                let (parsed, is_atomic) = if reader.is_of_cloud_events() {
+                    let CloudEventBatchBody { events } = read(&body)?;
+                    (reader.of_records(batch, events.into_iter().map(|event| event.map_err(Problem::from))), false)
+                } else if reader.is_of_format() {
                     let RecordBatchBody { events, atomic, on_conflict } = read(&body)?;
                     let events = events.into_iter().map(|event| event.map_err(Problem::from));
                     (reader.also(on_conflict).of_records(batch, events), atomic)

@@ -200,9 +200,9 @@ fn take(
         }
         Ok(())
     };
-    let is_built_in = asked.format.is_built_in();
+    let is_default = asked.format.is_default();
     let mut lines = std::iter::from_fn(|| file.next_line().transpose());
-    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_built_in { in_default_shape(line) } else { line }));
+    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_default { in_default_shape(line) } else { line }));
     let metrics = state.metrics();
     let imported = metrics.count_import(asked.dry_run, || import_file(transactions, options, &mut lines, record, &mut report))?;
     let columns = if asked.dry_run { file.columns() } else { Vec::new() };

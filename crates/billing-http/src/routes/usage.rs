@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use actix_web::HttpResponse;
 use billing_application::error::{EventPlace, ResourceKind, UseCaseError, UseCaseResult};
+use billing_application::formats::NamedFormat;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, ChangeOutcome, EventChange, FormattedUpdate, IngestOutcome, NO_ANSWER, NewUsageEvent,
     SentRecord, UsageBatch,
@@ -19,11 +20,12 @@ use billing_domain::violation::Violations;
 use crate::call::{Call, REPLAYED, Reply};
 use crate::ingest::answer_of;
 use crate::respond::respond_stored;
+use billing_api::dto::cloud_events::{read_cloud_event, refused_binary_mode, refused_key};
 use billing_api::dto::events::{EVENT_ANSWER, EventBody, EventJson, EventUpdateBody, FORMATTED_ANSWER};
 use billing_api::dto::formatted::{FormattedEventBody, FormattedUpdateBody};
 use billing_api::dto::wire::written;
 use billing_api::problem::Problem;
-use billing_api::query::usage::ConflictParams;
+use billing_api::query::usage::{ConflictParams, FormattedParams};
 use billing_api::stored_response::Success;
 
 /// Maps an error before it is reported. Errors of a mapped event do not refer to fields of the request.
@@ -65,17 +67,45 @@ async fn preview(call: &Call, event: NewUsageEvent, reported: ErrorMapping) -> R
 }
 
 pub(crate) async fn record_formatted_event(call: Call) -> Reply {
+    let sent = if call.is_cloud_event { call.value() } else { &call.value()["event"] };
     record_formatted(&call).await.inspect_err(|problem| {
         if !call.is_dry_run {
-            call.refused(&call.value()["event"], problem);
+            call.refused(sent, problem);
         }
     })
 }
 
-async fn record_formatted(call: &Call) -> Reply {
+/// Reads the record of a call, and the format that it names.
+async fn read_formatted(call: &Call) -> Result<(SentRecord, NamedFormat), Problem> {
+    let FormattedParams { format, conflicts: ConflictParams { on_conflict } } = call.query.read()?;
+    let sent_key = call.key.as_ref().map(|named| named.key.clone());
+    if call.is_cloud_event {
+        let record = call.read_value(read_cloud_event).await?;
+        if sent_key.is_some() {
+            return Err(refused_key().into());
+        }
+        return Ok((SentRecord { on_conflict, ..record }, format.named().unwrap_or_else(NamedFormat::cloud_events)));
+    }
+    if is_binary_cloud_event(call) {
+        return Err(refused_binary_mode().into());
+    }
+    if format.named().is_some() {
+        let detail = "must be in the body: only the format of a CloudEvent is in the query";
+        return Err(Violations::one(&["format_name"], "not_allowed", detail).into());
+    }
     let FormattedEventBody { format, event } = call.body().await?;
-    let format = format.named().ok_or_else(Problem::internal)?;
-    let ConflictParams { on_conflict } = call.query.read()?;
+    let record = SentRecord { event, key: sent_key, on_conflict, time_of_receipt: None };
+    Ok((record, format.named().ok_or_else(Problem::internal)?))
+}
+
+/// Returns whether the headers of a call have the attributes of a CloudEvent (the binary mode).
+pub(super) fn is_binary_cloud_event(call: &Call) -> bool {
+    call.request.headers().contains_key("ce-specversion")
+}
+
+async fn record_formatted(call: &Call) -> Reply {
+    let (record, format) = read_formatted(call).await?;
+    let on_conflict = record.on_conflict;
     // Another body under the key may be a form of the same event, or a corrected one. The key of the event decides then.
     match repeated(call).await {
         Ok(Some(repeat)) if on_conflict == OnConflict::Reject => return Ok(repeat),
@@ -83,11 +113,11 @@ async fn record_formatted(call: &Call) -> Reply {
         Ok(_) | Err(_) => {}
     }
     let sent = call.key.as_ref().map(|named| named.key.clone());
-    let record = SentRecord { event, key: sent.clone(), on_conflict };
+    let is_cloud_event = call.is_cloud_event;
     // Mapping precedes queueing, because the evaluation takes up to 50 ms.
     let mapped = call.run(move |services, principal| {
-        let format = usage::format_of_events(services, principal, &format)?;
-        usage::map_record(services, &format, &record)
+        let (format, now) = usage::format_of_events(services, principal, &format)?;
+        usage::map_record(services, &format, &SentRecord { time_of_receipt: is_cloud_event.then_some(now), ..record })
     });
     match mapped.await? {
         MappedRecord::Skipped if call.is_dry_run => call.effects(Box::new(|_| Ok(()))).await,

@@ -78,7 +78,12 @@ async fn every_block_of_the_page_is_what_comes_out() {
                 }
             }
             "json built-in" => {
-                let answer = server.get("/api/usage/formats/default-format", authorization).await;
+                let answer = server
+                    .get(
+                        &format!("/api/usage/formats/{}", read(text)["format_ref"].as_str().expect("a reference")),
+                        authorization,
+                    )
+                    .await;
                 compare(text, &read(text).to_string(), &answer.json().to_string());
             }
             "expressions" => {

@@ -43,10 +43,10 @@ const MAX_NAMED_DOCUMENTS: usize = 100;
 pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
     let format_name = text("--format", &settings.format)?;
     let format = NamedFormat::Name(format_name.clone());
-    let is_built_in = format.is_built_in();
+    let is_default = format.is_default();
     let name = import_name(settings)?;
     let reading = ReadOptions {
-        format_name: (!is_built_in).then(|| format_name.as_str().to_owned()),
+        format_name: (!is_default).then(|| format_name.as_str().to_owned()),
         name: Some(name.clone()),
         delimiter: settings.delimiter,
         columns: ColumnMap::default(),
@@ -79,7 +79,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
         retry_pause: Some(RETRY_PAUSE),
     };
     let mut lines = std::iter::from_fn(|| file.next_line().map_err(|error| unreadable(&settings.file, &error)).transpose());
-    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_built_in { in_default_shape(line) } else { line }));
+    let mut lines = lines.by_ref().map(|line| line.map(|line| if is_default { in_default_shape(line) } else { line }));
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
         let results =
             run(&services, &principal, UseCase::RecordUsage, |cx| record_usage(cx, &events, Atomicity::PerEvent, EVENT_ANSWER))?;

@@ -55,6 +55,7 @@ enum ReportMappingMirror {
     Columns(#[serde(with = "columns")] MappedColumns),
     Rest,
     Field(#[serde(with = "field_path")] FieldPath),
+    PlainRest(#[serde(with = "field_path")] FieldPath),
 }
 
 /// A field of the event is its name, a deeper one the list of the names.

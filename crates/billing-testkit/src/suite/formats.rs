@@ -51,6 +51,7 @@ pub fn every_kind_of_report_mapping_comes_back(store: &dyn Store) {
         ReportMapping::Rest,
         ReportMapping::Field(FieldPath::of_event("a \"field\" \u{0} of ü")),
         ReportMapping::Field(FieldPath { parents: vec!["a".to_owned(), String::new()], name: "b.c".to_owned() }),
+        ReportMapping::PlainRest(FieldPath::of_event("data")),
         fixtures::columns(&[]),
         fixtures::columns(&[("rest", "event.rest")]),
     ];

@@ -2,7 +2,7 @@
 
 use billing_application::formats::{FormatContent, FormatView, NamedFormat, TestedFormat};
 use billing_domain::access::Actor;
-use billing_domain::format::{FieldPath, MappedEvent, MappedRecord, RefOrName, ReportMapping, UsageFormat};
+use billing_domain::format::{BuiltInFormat, FieldPath, MappedEvent, MappedRecord, RefOrName, ReportMapping, UsageFormat};
 use billing_domain::idempotency::IdempotencyKey;
 use billing_testkit::fixtures;
 use insta::assert_snapshot;
@@ -144,12 +144,13 @@ fn a_format_is_presented_as_it_can_be_posted_back() {
         ReportMapping::None,
         ReportMapping::Rest,
         ReportMapping::Field(FieldPath::of_event("labels")),
+        ReportMapping::PlainRest(FieldPath::of_event("data")),
         ReportMapping::Field(FieldPath::of_event("my \"labels\" \\ \u{1} ü")),
         ReportMapping::Field(FieldPath { parents: vec!["a".to_owned(), "b c".to_owned()], name: "d".to_owned() }),
         fixtures::columns(&[]),
         fixtures::columns(&[("z", "event.z"), ("a", "1")]),
     ];
-    let built_in = FormatView { format: UsageFormat::built_in(), made: None };
+    let built_in = FormatView { format: BuiltInFormat::Default.format(), made: None };
     let mut of_list = view(ReportMapping::None);
     let mapping = &mut of_list.format.mapping;
     mapping.idempotency_key = Some(fixtures::expression("item.id"));
@@ -264,7 +265,7 @@ fn a_free_form_event_names_its_format_and_is_an_object() {
 #[test]
 fn a_mapped_event_is_presented_in_the_default_shape() {
     let mapped = MappedEvent {
-        timestamp: fixtures::at("2026-03-01T13:00:00+01:00"),
+        timestamp: Some(fixtures::at("2026-03-01T13:00:00+01:00")),
         customer: RefOrName::Name(fixtures::line("Acme GmbH")),
         usage_product: RefOrName::Ref(fixtures::usage_product_ref("calls")),
         quantity: fixtures::quantity("1.50"),

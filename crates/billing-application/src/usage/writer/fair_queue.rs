@@ -444,6 +444,7 @@ mod tests {
             customer: NamedCustomer::Ref(CustomerRef::parse("C").expect("valid")),
             usage_product: NamedUsageProduct::Ref(UsageProductRef::parse("U").expect("valid")),
             occurred_at: Timestamp::parse("2027-01-01T00:00:00Z").expect("valid"),
+            is_time_of_receipt: false,
             quantity: Quantity::parse("1").expect("valid"),
             report_data: None,
             validations: None,

@@ -61,7 +61,7 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{Document, DocumentKind, DocumentState, LifecycleStatus, Settlement};
-use billing_domain::format::UsageFormat;
+use billing_domain::format::BuiltInFormat;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::metadata::Metadata;
@@ -346,6 +346,7 @@ impl UseCases {
                     customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
                     usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
                     occurred_at: *at,
+                    is_time_of_receipt: false,
                     quantity: *quantity,
                     report_data: labels.clone(),
                     validations: None,
@@ -382,7 +383,7 @@ impl UseCases {
             return Ok(None);
         }
         let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
-        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let format = NamedFormat::Name(BuiltInFormat::Default.name());
         Ok(FileImport::begin(transactions, (format, file), OnConflict::Reject, false)?.import_ref())
     }
 

@@ -9,7 +9,7 @@ use billing_application::usage::{
 use billing_application::{Transactions, UseCase};
 use billing_domain::audit::AuditAction;
 use billing_domain::event_input::{FileEvent, FileEventKey};
-use billing_domain::format::UsageFormat;
+use billing_domain::format::BuiltInFormat;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportState, ImportedFileFacts};
 use billing_domain::page::{Direction, ListSortKey, PageRequest};
@@ -52,7 +52,7 @@ fn documents(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> Vec<u
 fn imported(books: &Books, lines: std::ops::Range<u64>, dry_run: bool) -> FileImport {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
-    let format = NamedFormat::Name(UsageFormat::built_in().name);
+    let format = NamedFormat::Name(BuiltInFormat::Default.name());
     let transactions = &mut Transactions::Separate(services, Some(principal));
     let mut import = FileImport::begin(transactions, (format, file), OnConflict::Reject, dry_run).expect("an import");
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
@@ -112,7 +112,7 @@ fn lines_that_are_recorded_are_not_recorded_again_and_changed_ones_are_refused()
     let changed = FileEvent { event: line(4).event.replace(":1}", ":2}"), ..line(4) };
     for dry_run in [true, false] {
         let file = ImportedFileFacts { name: Some("a.csv".to_owned()), bytes: 9, sha256: [7; 32] };
-        let format = NamedFormat::Name(UsageFormat::built_in().name);
+        let format = NamedFormat::Name(BuiltInFormat::Default.name());
         let transactions = &mut Transactions::Separate(services, Some(principal));
         let mut import = FileImport::begin(transactions, (format, file), OnConflict::Reject, dry_run).expect("an import");
         let mut given = Vec::new();
@@ -213,7 +213,7 @@ fn an_import_that_is_broken_off_is_unfinished_and_can_be_undone() {
     let books = january();
     let (services, principal) = (&books.bench.services, &books.bench.principal);
     let file = ImportedFileFacts { name: None, bytes: 0, sha256: [0; 32] };
-    let format = NamedFormat::Name(UsageFormat::built_in().name);
+    let format = NamedFormat::Name(BuiltInFormat::Default.name());
     let transactions = &mut Transactions::Separate(services, Some(principal));
     let mut broken = FileImport::begin(transactions, (format, file), OnConflict::Reject, false).expect("an import");
     let mut record = |_: &mut Transactions<'_, '_>, events: Vec<NewUsageEvent>| {
