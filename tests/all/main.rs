@@ -14,6 +14,7 @@ mod hanging_webhooks;
 mod kill;
 mod kill_advance;
 mod kill_corrections;
+mod kill_deliveries;
 mod kill_restore;
 mod kill_webhooks;
 mod overload;

@@ -48,7 +48,7 @@ impl Price {
 }
 
 /// An expected event.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The reference of the event.
     pub event_ref: Value,

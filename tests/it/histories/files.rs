@@ -22,14 +22,14 @@ const CALLED: [(&str, Option<&str>); 8] = [
 
 /// A file of events.
 #[derive(Clone, Debug)]
-struct File {
-    name: String,
-    written: Written,
-    rows: Vec<Sent>,
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) written: Written,
+    pub(crate) rows: Vec<Sent>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+pub(crate) enum Written {
     Csv,
     /// A CSV file with column names of its own.
     OwnCsv,
@@ -46,11 +46,11 @@ const BY_KEY: [Written; 4] = [Written::Csv, Written::OwnCsv, Written::Lines, Wri
 
 /// An imported file.
 pub(crate) struct Import {
-    import_ref: String,
-    file: File,
+    pub(crate) import_ref: String,
+    pub(crate) file: File,
     /// The events that the import recorded.
-    recorded: Vec<Value>,
-    is_undone: bool,
+    pub(crate) recorded: Vec<Value>,
+    pub(crate) is_undone: bool,
 }
 
 impl File {
@@ -108,7 +108,7 @@ fn cells(row: &Sent) -> [String; 7] {
     [key, timestamp, customer, product, quantity, id, kind]
 }
 
-fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
@@ -229,7 +229,7 @@ impl History<'_> {
         for (sent, fate) in file.rows.iter().zip(fates) {
             match fate {
                 Fate::Refused(code) => self.count_refused(sent, code),
-                Fate::There(_) => {}
+                Fate::There(_) | Fate::Updated(_) => {}
                 Fate::New => {
                     // If a file is imported again after an undo, its earlier events no longer count. The serial number then finds
                     // the new event.

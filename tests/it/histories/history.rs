@@ -134,15 +134,17 @@ impl<'s> History<'s> {
             reported: Vec::new(),
             left: Left { refused: RefusedCounts::new(), done: BTreeSet::new() },
         };
+        history.make_record_formats();
         history.seen = history.documents();
         history
     }
 
     fn step(&mut self) {
         match self.random.below(200) {
-            0..34 => self.report(),
-            34..44 => self.report_by_a_format(),
-            44..56 => self.report_a_batch(),
+            0..24 => self.report(),
+            24..32 => self.report_by_a_format(),
+            32..42 => self.report_a_batch(),
+            42..56 => self.deliver(),
             56..68 => self.import(),
             68..74 => self.undo(),
             74..86 => self.send_again(),

@@ -5,6 +5,7 @@
 
 mod asking;
 mod contract;
+mod deliveries;
 mod drawn;
 mod feed;
 mod files;

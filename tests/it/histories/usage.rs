@@ -28,11 +28,22 @@ pub(crate) struct Sent {
     /// The index of the format that reads the event, and the format's name in the request.
     pub(crate) format: Option<(usize, String)>,
     pub(crate) event: Value,
-    day: Day,
+    pub(crate) day: Day,
     /// The quantity as sent. A format multiplies it.
-    quantity: i64,
-    kind: &'static str,
-    wrong: Option<Wrong>,
+    pub(crate) quantity: i64,
+    pub(crate) kind: &'static str,
+    /// Whether the event updates the event of its key, if that has other facts.
+    pub(crate) updates: bool,
+    pub(crate) wrong: Option<Wrong>,
+}
+
+/// What a key stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) at: String,
+    /// The quantity that counts.
+    pub(crate) quantity: i64,
+    pub(crate) kind: &'static str,
 }
 
 /// The identification of an event that is sent again.
@@ -45,17 +56,20 @@ pub(crate) enum KnownBy {
 
 /// The error in an invalid event.
 #[derive(Clone, Copy, Debug)]
-enum Wrong {
+pub(crate) enum Wrong {
     Quantity,
     Customer,
     TooEarly,
     Ahead,
 }
 
-/// A recorded event, as it was sent.
+/// A recorded event, as it was last delivered under its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) sent: Sent,
+    pub(crate) facts: Facts,
+    /// The free-form event that the recorded event has.
+    pub(crate) raw: Option<Value>,
     pub(crate) event_ref: Value,
 }
 
@@ -64,11 +78,25 @@ pub(crate) enum Fate {
     New,
     /// The event already exists under this reference, even if it was changed or deleted.
     There(Value),
+    /// The event under this reference gets the facts. Null if an event of the same request recorded it.
+    Updated(Value),
     /// Rejected, and counted under this code.
     Refused(&'static str),
 }
 
 impl Sent {
+    /// Creates a valid event in the default shape.
+    pub(crate) fn right(
+        customer: &str,
+        (serial, known_by): (String, Option<KnownBy>),
+        (day, at): (Day, String),
+        (quantity, kind): (i64, &'static str),
+    ) -> Self {
+        let fields = json!({"timestamp": at, "additional_report_data": {"id": serial, "kind": kind}});
+        let event = catalog::with(catalog::event(customer, quantity), &fields);
+        Self { serial, known_by, format: None, event, day, quantity, kind, updates: false, wrong: None }
+    }
+
     /// Returns the event with its key as a field.
     pub(crate) fn with_key(&self) -> Value {
         match &self.known_by {
@@ -92,7 +120,7 @@ fn has_code(problem: &Value, code: &'static str) -> bool {
     problem["code"] == of_the_whole(code)
 }
 
-fn timestamp(day: Day) -> String {
+pub(crate) fn timestamp(day: Day) -> String {
     if day == Day::today() { when::in_seconds(-1) } else { day.noon() }
 }
 
@@ -129,7 +157,7 @@ impl History<'_> {
         };
         let known_by = is_keyed.then(|| KnownBy::Key(serial.clone()));
         let format = format.map(|place| (place, self.formats[place].name.clone()));
-        Sent { serial, known_by, format, event, day, quantity, kind, wrong }
+        Sent { serial, known_by, format, event, day, quantity, kind, updates: false, wrong }
     }
 
     /// Draws an event that was recorded under a key, unchanged or with other content under the same key.
@@ -142,14 +170,32 @@ impl History<'_> {
             let field = if sent.format.is_some() { "count" } else { "quantity" };
             sent.event[field] = json!(sent.quantity);
         }
-        Some(sent)
+        // The response to the request could be stored, and the event have other content by now.
+        let is_same_text = |known: &Known| known.sent.known_by == sent.known_by && known.sent.event == sent.event;
+        let is_unsure =
+            |known: &Known| is_same_text(known) && known.facts != self.facts(&sent) && known.raw.as_ref() != Some(&sent.event);
+        if self.known.iter().any(is_unsure) { None } else { Some(sent) }
+    }
+
+    /// Returns the facts of an event that is sent now.
+    pub(crate) fn facts(&self, sent: &Sent) -> Facts {
+        let (at, factor) = match &sent.format {
+            Some((place, _)) => (&sent.event["at"], self.formats[*place].factor),
+            None => (&sent.event["timestamp"], 1),
+        };
+        Facts { at: at.as_str().expect("a timestamp").to_owned(), quantity: sent.quantity * factor, kind: sent.kind }
     }
 
     /// Returns the expected outcome of an event.
     pub(crate) fn fate(&self, sent: &Sent) -> Fate {
         let same_key = |known: &&Known| known.sent.known_by.is_some() && known.sent.known_by == sent.known_by;
         match (sent.wrong, self.known.iter().find(same_key)) {
-            (_, Some(known)) if known.sent.event == sent.event => Fate::There(known.event_ref.clone()),
+            (_, Some(known)) if known.facts == self.facts(sent) => Fate::There(known.event_ref.clone()),
+            (_, Some(known)) if sent.updates => {
+                let counts = self.model.events.iter().any(|event| event.event_ref == known.event_ref);
+                if counts { Fate::Updated(known.event_ref.clone()) } else { Fate::Refused("event_deleted") }
+            }
+            (_, Some(known)) if known.raw.as_ref() == Some(&sent.event) => Fate::There(known.event_ref.clone()),
             (_, Some(_)) => Fate::Refused("idempotency_key_reuse"),
             (None, None) => Fate::New,
             (Some(Wrong::Quantity), None) => Fate::Refused(if sent.format.is_some() { "format_error" } else { UNREADABLE }),
@@ -173,7 +219,8 @@ impl History<'_> {
         let event = Event { event_ref: event_ref.clone(), day: sent.day, quantity, kind };
         self.model.events.push(event);
         if sent.known_by.is_some() {
-            self.known.push(Known { sent, event_ref });
+            let (facts, raw) = (self.facts(&sent), sent.format.is_some().then(|| sent.event.clone()));
+            self.known.push(Known { sent, facts, raw, event_ref });
         }
     }
 
@@ -208,7 +255,7 @@ impl History<'_> {
             Fate::Refused(_) => {
                 &["format_error", "idempotency_key_reuse", "no_matching_contract", "timestamp_in_future", "validation_failed"]
             }
-            Fate::New | Fate::There(_) => &[],
+            Fate::New | Fate::There(_) | Fate::Updated(_) => &[],
         };
         let deed = deed.reported(format!("{operation} {}", sent.with_key())).refused_by(refusals);
         match (self.ask(deed, |_, _| false), fate) {
@@ -285,7 +332,9 @@ impl History<'_> {
                 Fate::Refused(code) if has_code(&result, code) => self.count_refused(&sent, code),
                 Fate::New if result["event_ref"].is_string() => self.take_up(sent, result["event_ref"].clone()),
                 Fate::There(event_ref) if result["event_ref"] == event_ref => {}
-                Fate::New | Fate::There(_) | Fate::Refused(_) => self.fail(&format!("{}: {result}", sent.event)),
+                Fate::New | Fate::There(_) | Fate::Updated(_) | Fate::Refused(_) => {
+                    self.fail(&format!("{}: {result}", sent.event));
+                }
             }
         }
     }
@@ -301,7 +350,7 @@ impl History<'_> {
                     named.insert(place.to_string());
                     self.count_refused(sent, code);
                 }
-                Fate::New | Fate::There(_) | Fate::Refused(_) => {}
+                Fate::New | Fate::There(_) | Fate::Updated(_) | Fate::Refused(_) => {}
             }
         }
         let pointers = answer.body["errors"].as_array().into_iter().flatten().filter_map(|error| error["pointer"].as_str());
@@ -332,6 +381,9 @@ impl History<'_> {
         }
         let deed = Deed::post("update_event", WRITE, "/api/usage/event/update", &change);
         if self.ask(deed.reported(format!("update to {change}")), |_, _| false).taken().is_some() {
+            if event != self.model.events[place] || change.get("additional_report_data").is_some() {
+                self.note_raw(&event.event_ref, None);
+            }
             self.model.events[place] = event;
         }
     }
@@ -354,8 +406,16 @@ impl History<'_> {
         let deed = deed.reported(format!("update by a format: {body}")).refused_by(refusals);
         if let (Some(_), Some(format)) = (self.ask(deed, |_, _| false).taken(), format) {
             self.formats_of.insert(event_ref.to_string(), Some(format));
+            self.note_raw(&event_ref, Some(&body["event"]));
             let quantity = quantity * self.formats[format].factor;
             self.model.events[place] = Event { event_ref, day, quantity, kind };
+        }
+    }
+
+    /// Notes the free-form event that a recorded event has after an update.
+    fn note_raw(&mut self, event_ref: &Value, raw: Option<&Value>) {
+        for known in self.known.iter_mut().filter(|known| known.event_ref == *event_ref) {
+            known.raw = raw.cloned();
         }
     }
 
@@ -380,7 +440,7 @@ impl History<'_> {
 }
 
 /// Returns the result of each event in a batch.
-fn results(answer: &Answer, are_lines: bool) -> Vec<Value> {
+pub(crate) fn results(answer: &Answer, are_lines: bool) -> Vec<Value> {
     if are_lines {
         return answer.text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect();
     }
