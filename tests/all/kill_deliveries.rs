@@ -84,7 +84,9 @@ fn kill_and_restart(database: &Database, rounds: u64) {
     let invoice = books::frozen(&books::numbered(&client, "UB-INV-1"));
     // Each sender has a server of its own, if there are two.
     let clients: Vec<Mutex<Client>> = (0..SENDERS)
-        .map(|sender| Mutex::new(client.with_own_connections().at(&servers[usize::try_from(sender).expect("few") % servers.len()])))
+        .map(|sender| {
+            Mutex::new(client.with_own_connections().at(&servers[usize::try_from(sender).expect("few") % servers.len()]))
+        })
         .collect();
     let is_over = AtomicBool::new(false);
     let mut random = Random::new(rounds);

@@ -62,6 +62,7 @@ use billing_domain::document::lines::LedgerLine;
 use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{Document, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::format::BuiltInFormat;
+use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::metadata::Metadata;
@@ -86,6 +87,8 @@ struct UseCases {
     bench: Bench,
     contract: Option<ContractRef>,
     events: Vec<EventRef>,
+    /// Each event as it was last delivered under its key.
+    delivered: Vec<NewUsageEvent>,
     /// Every second event is imported. Undoing the import deletes the event.
     imports: Vec<Option<ImportRef>>,
     /// In the order they were recorded.
@@ -186,6 +189,7 @@ impl UseCases {
             bench: Bench::at(plans::START),
             contract: None,
             events: Vec::new(),
+            delivered: Vec::new(),
             imports: Vec::new(),
             payments: Vec::new(),
             is_over: false,
@@ -228,7 +232,14 @@ impl UseCases {
         self.asked += 1;
         let rehearsed = if self.asked.is_multiple_of(3) { self.rehearse(deed, world)? } else { None };
         let before = rehearsed.as_ref().map(|_| self.views());
+        let delivery = self.delivery(deed, world);
         let done = self.carry_out(deed, world);
+        if let (Ok(_), Some((event, delivery))) = (&done, delivery) {
+            match self.delivered.get_mut(event) {
+                Some(delivered) => *delivered = delivery,
+                None => self.delivered.push(delivery),
+            }
+        }
         if let (Some(rehearsed), Some(before)) = (rehearsed, before) {
             let after = if done.is_ok() { self.views() } else { before.clone() };
             check_rehearsal(&rehearsed, done.is_ok(), &before, &after).map_err(|why| format!("{deed:?}: {why}"))?;
@@ -341,24 +352,16 @@ impl UseCases {
             Deed::Quantity(change) => change_quantity(cx, self.contract(), change, true).map(drop),
             Deed::Cancel(last_day) => cancel_contract(cx, self.contract(), *last_day, true).map(drop),
             Deed::Resume => resume_contract(cx, self.contract(), true).map(drop),
-            Deed::Event { usage_product_ref, at, quantity, labels } => {
-                let event = NewUsageEvent {
-                    customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
-                    usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
-                    occurred_at: *at,
-                    is_time_of_receipt: false,
-                    quantity: *quantity,
-                    report_data: labels.clone(),
-                    validations: None,
-                    formatted: None,
-                    key: None,
-                    on_conflict: OnConflict::Reject,
-                    import,
-                };
-                let taken = record_event(cx, event, NO_ANSWER)?.now().expect("a newly recorded event");
+            Deed::Event { .. } => {
+                let (_, event) = self.delivery(deed, world).expect("a new event");
+                let taken =
+                    record_event(cx, NewUsageEvent { import, ..event }, NO_ANSWER)?.now().expect("a newly recorded event");
                 return Ok(Some((taken.event.event_ref, import)));
             }
             Deed::Update { event, at, quantity, labels } => {
+                if let Some((_, delivery)) = self.delivery(deed, world) {
+                    return record_event(cx, delivery, NO_ANSWER).map(|_| None);
+                }
                 let update = EventUpdate { occurred_at: *at, quantity: *quantity, ..EventUpdate::default() };
                 update_event(cx, self.events[*event], &EventUpdate { report_data: labels.clone(), ..update }).map(drop)
             }
@@ -375,6 +378,41 @@ impl UseCases {
             Deed::Run => panic!("a billing run has transactions of its own"),
         }
         .map(|()| None)
+    }
+
+    /// Returns the event that an operation delivers under its key, and the event's place: a new one, or every second update. An update
+    /// to the facts of the last delivery would be a repeat of it.
+    fn delivery(&self, deed: &Deed, world: &World) -> Option<(usize, NewUsageEvent)> {
+        match deed {
+            Deed::Event { usage_product_ref, at, quantity, labels } => {
+                let event = NewUsageEvent {
+                    customer: NamedCustomer::Ref(convert::customer(&world.model.catalog).customer_ref),
+                    usage_product: NamedUsageProduct::Ref(usage_product_ref.clone()),
+                    occurred_at: *at,
+                    is_time_of_receipt: false,
+                    quantity: *quantity,
+                    report_data: labels.clone(),
+                    validations: None,
+                    formatted: None,
+                    key: IdempotencyKey::parse(&format!("event-{}", self.asked)).ok(),
+                    on_conflict: OnConflict::Update,
+                    import: None,
+                };
+                Some((self.events.len(), event))
+            }
+            Deed::Update { event, at, quantity, labels } if self.asked.is_multiple_of(2) => {
+                let present = self.bench.read(|tx| tx.event(self.bench.principal.organization(), self.events[*event]))?;
+                let delivered = &self.delivered[*event];
+                let delivery = NewUsageEvent {
+                    occurred_at: at.unwrap_or(present.occurred_at),
+                    quantity: quantity.unwrap_or(present.quantity),
+                    report_data: labels.clone().apply(present.report_data),
+                    ..delivered.clone()
+                };
+                (delivery.facts() != delivered.facts()).then_some((*event, delivery))
+            }
+            _ => None,
+        }
     }
 
     /// Begins an import for every second event.
