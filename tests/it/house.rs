@@ -11,9 +11,9 @@ const MAX_LINES: usize = 600;
 /// The maximum number of pictures of pages.
 const MAX_PICTURES: usize = 12;
 /// The endings of the files that the repository has, and files without an ending.
-const KINDS: [&str; 20] = [
-    "c", "css", "go", "js", "json", "md", "mjs", "png", "py", "rs", "service", "sql", "toml", "tpl", "ts", "ttf", "txt", "typ",
-    "yaml", "yml",
+const KINDS: [&str; 21] = [
+    "c", "css", "go", "js", "json", "md", "mjs", "ndjson", "png", "py", "rs", "service", "sql", "toml", "tpl", "ts", "ttf",
+    "txt", "typ", "yaml", "yml",
 ];
 const WITHOUT_ENDING: [&str; 2] = ["Dockerfile", "run"];
 /// Folders whose files have no ending: programs, and inputs of the fuzz tests.

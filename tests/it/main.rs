@@ -59,6 +59,7 @@ mod rating;
 mod records;
 mod refusals;
 mod refused;
+mod samples;
 mod sandbox;
 mod shutdown;
 mod spread;

@@ -79,14 +79,17 @@ pub(crate) fn exact(result: Result<Decimal, AmountOutOfRange>) -> Fallible<Decim
     result.map_err(|_| "the result has more digits than exact decimals hold; round before".into())
 }
 
+/// Returns the error of a number that an exact decimal can't hold even when it is rounded.
+pub(crate) fn out_of_digits() -> Box<EvalAltResult> {
+    "the result has more digits than exact decimals hold".into()
+}
+
 fn divide(a: Decimal, b: Decimal) -> Fallible<Decimal> {
     if b.is_zero() {
         return Err("division by zero".into());
     }
     // A quotient would otherwise be padded with zeros to 28 digits.
-    a.checked_div(b)
-        .map(|quotient| quotient.normalize())
-        .ok_or_else(|| "the result has more digits than exact decimals hold".into())
+    a.checked_div(b).map(|quotient| quotient.normalize()).ok_or_else(out_of_digits)
 }
 
 fn remainder(a: Decimal, b: Decimal) -> Fallible<Decimal> {

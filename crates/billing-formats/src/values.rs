@@ -19,7 +19,7 @@ pub const MAX_TEXT_BYTES: usize = 16 * 1024;
 pub const MAX_EVENTS_BYTES: usize = 1024 * 1024;
 
 /// The digits that a [`Decimal`] can hold.
-const DIGITS: Digits = Digits { integer: 28, fraction: 28 };
+pub(crate) const DIGITS: Digits = Digits { integer: 28, fraction: 28 };
 
 /// A number in the event that no exact decimal can hold. It can only be passed through as text.
 #[derive(Clone, Debug, PartialEq, Eq)]

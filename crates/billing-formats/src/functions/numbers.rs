@@ -4,14 +4,16 @@
 //! - `floor(number)`, `ceil(number)`: rounds to an integer
 //! - `abs(number)`, `min(a, b)`, `max(a, b)`
 //! - `to_decimal(text)`: parses a number
+//!
+//! Floats of other systems can have more digits than an exact decimal. `to_decimal` passes them through, and `round` makes them
+//! exact.
 
+use billing_domain::decimal::{DecimalError, Digits};
 use rhai::{Dynamic, Engine};
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use crate::operators::Fallible;
-use crate::values::{kind, number, parse_number, shortened};
-
-const MAX_DIGITS: i64 = 28;
+use crate::operators::{Fallible, out_of_digits};
+use crate::values::{DIGITS, LongNumber, kind, number, shortened};
 
 pub(crate) fn register(engine: &mut Engine) {
     engine
@@ -31,19 +33,20 @@ pub(crate) fn of(value: &Dynamic) -> Fallible<Decimal> {
 }
 
 fn round(value: &Dynamic, digits: i64) -> Fallible<Decimal> {
-    let value = of(value)?;
-    match u32::try_from(digits) {
-        Ok(scale) if digits <= MAX_DIGITS => Ok(value.round_dp_with_strategy(scale, RoundingStrategy::MidpointAwayFromZero)),
-        _ => Err(format!("rounds to 0 to {MAX_DIGITS} digits").into()),
+    let scale = u32::try_from(digits).ok().filter(|scale| *scale <= DIGITS.fraction);
+    let fraction = scale.ok_or_else(|| format!("rounds to 0 to {} digits", DIGITS.fraction))?;
+    if let Some(LongNumber(text)) = value.read_lock::<LongNumber>().as_deref() {
+        return Digits { fraction, ..DIGITS }.parse_rounded(text).map_err(|_| out_of_digits());
     }
+    Ok(of(value)?.round_dp_with_strategy(fraction, RoundingStrategy::MidpointAwayFromZero))
 }
 
-fn to_decimal(value: &Dynamic) -> Fallible<Decimal> {
-    match value.as_immutable_string_ref() {
-        Ok(text) => {
-            let text = text.trim();
-            number(&parse_number(text)).ok_or_else(|| format!("`{}` is not a decimal number", shortened(text)).into())
-        }
-        Err(_) => of(value),
+fn to_decimal(value: &Dynamic) -> Fallible<Dynamic> {
+    let Ok(text) = value.as_immutable_string_ref() else { return of(value).map(Dynamic::from_decimal) };
+    let text = text.trim();
+    match DIGITS.parse(text) {
+        Ok(number) => Ok(Dynamic::from_decimal(number)),
+        Err(DecimalError::NotANumber) => Err(format!("`{}` is not a decimal number", shortened(text)).into()),
+        Err(_) => Ok(Dynamic::from(LongNumber(text.to_owned()))),
     }
 }

@@ -196,7 +196,11 @@ fn a_number_of_40_digits_is_passed_through_but_not_calculated_with() {
     let kind = "a number with more digits than exact decimals hold";
     assert_eq!(shown("event.n + 1", &event), format!("error: can't add {kind} and a number"));
     assert_eq!(shown("event.n > 1", &event), format!("error: can't compare {kind} with a number"));
-    assert_eq!(shown("to_decimal(event.t)", &event), format!("error: `{digits}` is not a decimal number"));
+    assert_eq!(shown("to_decimal(event.t)", &event), digits);
+    assert_eq!(shown("to_decimal(event.t) < 0", &event), format!("error: can't compare {kind} with a number"));
+    for rounded in ["round(event.n)", "round(to_decimal(event.t), 9)", "round(event.e)"] {
+        assert_eq!(shown(rounded, &event), "error: the result has more digits than exact decimals hold");
+    }
     assert!(shown(digits, "{}").starts_with("error: a number must have at most 28 digits"));
     for source in ["event.n", "event.t"] {
         let error = map(FormatMapping { quantity: expression(source), ..constants() }, &event).expect_err(source);

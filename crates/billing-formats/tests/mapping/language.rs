@@ -52,6 +52,22 @@ fn rounding_is_half_away_from_zero() {
 }
 
 #[test]
+fn a_float_with_more_digits_than_a_decimal_is_rounded_to_one() {
+    let event = r#"{"tiny": 4.440892098500626e-16, "half": -0.50000000000000000000000000000000001, "text": "2.5E-30"}"#;
+    for (text, value) in [
+        ("round(event.tiny, 9) == 0", "true"),
+        ("round(event.tiny, 20)", "0.00000000000000044409"),
+        ("round(event.half)", "-1"),
+        ("round(event.half, 28) * 2", "-1"),
+        ("to_decimal(event.text)", "2.5E-30"),
+        ("round(to_decimal(event.text), 28) < 0.001", "true"),
+        ("event.tiny == 0", "error: can't compare a number with more digits than exact decimals hold with a number"),
+    ] {
+        assert_eq!(shown(text, event), value, "{text}");
+    }
+}
+
+#[test]
 fn types_that_do_not_fit_are_errors_not_answers() {
     table(&[
         ("event.t > 3", "error: can't compare a text with a number"),
