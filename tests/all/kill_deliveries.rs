@@ -121,7 +121,7 @@ fn kill_and_restart(database: &Database, rounds: u64) {
             sum += quantity(sender, record, *version);
         }
     }
-    let all = client.get("/api/usage/event/summary?customer_ref=acme&from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z").ok();
+    let all = client.get("/api/usage/summary?customer_ref=acme&from=2000-01-01T00:00:00Z&to=2100-01-01T00:00:00Z").ok();
     assert_eq!((&all[0]["quantity"], &all[0]["events"]), (&json!(sum), &json!(1 + SENDERS * RECORDS)), "{all}");
     // What is billed is the price of this sum, over all documents.
     let cents = |document: &Value| -> i64 {
