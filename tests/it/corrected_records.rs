@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::thread;
 
+use acceptance::when::Day;
 use acceptance::{Answer, Client, Database, Request, Server, binary, catalog, on_both_databases, when};
 use serde_json::{Value, json};
 
@@ -216,4 +217,84 @@ fn files_with_corrections_on_two_servers_end_with_the_last_facts_of_each_key() {
     }
     assert_eq!(quantities.len(), KEYS + 1);
     assert_eq!(usage(&client, &contract), json!(quantities.values().sum::<u64>()));
+}
+
+/// Delivers records that move between an issued contract and an open one in each round. In the middle, undoes the import of the first
+/// round, so that the next delivery records the events anew.
+fn deliver_in_turn(client: &Client, thread: usize, (days, rounds): (&[String; 2], usize)) {
+    let mut first = Value::Null;
+    for round in 0..rounds {
+        let of_key = |key: usize| {
+            record(&format!("{thread}/{key}"), &days[(round + key + thread) % 2], (1 + thread * 1000 + round * 10 + key) as u64)
+        };
+        let records: Vec<Value> = (0..6).map(of_key).collect();
+        let sent = (0..30).map(|_| import(client, "?on_conflict=UPDATE", &records)).find(|answer| answer.status != 503);
+        let result = sent.expect("an answer within thirty attempts").ok();
+        assert_eq!((&result["refused"], &result["stopped"]), (&json!(0), &Value::Null), "{result}");
+        if round == 0 {
+            first = result["import_ref"].clone();
+        }
+        if round == rounds / 2 {
+            let undo = format!("/api/usage/imports/undo/{}", first.as_str().expect("a reference"));
+            let undone = client.post_nothing(&undo).ok();
+            assert_eq!((&undone["deleted"], &undone["refused"]), (&json!(6), &json!(0)), "{undone}");
+        }
+    }
+}
+
+#[test]
+fn records_move_between_contracts_that_another_server_edits_and_bills() {
+    const ROUNDS: usize = 9;
+    let database = Database::postgres();
+    let servers = [Server::start(&database), Server::start(&database)];
+    let client = Client::new_key(&servers[0]);
+    catalog::make(&client);
+    catalog::make_pricing(&client, "calls", &json!([catalog::calls(&json!({"model": "PER_UNIT", "unit_price": "0.10"}))]));
+    catalog::sell(&client, &[catalog::ended("calls")]);
+    let start = Day::today().plus_days(-9);
+    let dates = json!({"billing_start_date": start.to_string(), "billing_end_date": start.plus_months(12).plus_days(-1).to_string(),
+        "product_pricing_ref": "calls", "issue_day": start.to_string()});
+    let open = catalog::sell(&client, &[dates]);
+    let days = [Day::today().plus_days(-20).noon(), Day::today().plus_days(-1).noon()];
+    client.post(EVENT, &record("issued", &days[0], 1000)).ok();
+    client.post("/api/billing/run", &json!({})).ok();
+    thread::scope(|scope| {
+        for thread in 0..4_usize {
+            let (client, days) = (client.at(&servers[thread % 2]), &days);
+            scope.spawn(move || deliver_in_turn(&client, thread, (days, ROUNDS)));
+        }
+        let (editor, open) = (client.at(&servers[1]), &open);
+        scope.spawn(move || {
+            for round in 0..12_u64 {
+                let discount = if round == 11 { 0 } else { round };
+                let edit = json!({"include_current_invoice": true,
+                    "products": [{"product_pricing_ref": "calls", "line_items": [{"line_item_id": "calls"}], "discount": discount}]});
+                editor.post(&format!("/api/contracts/edit/{open}"), &edit).ok();
+                editor.post("/api/billing/run", &json!({})).ok();
+            }
+        });
+    });
+    let events = client.get("/api/usage/event/filter?customer_ref=acme&pageSize=1000").ok();
+    let events = events.as_array().expect("events");
+    assert_eq!(events.len(), 1 + 4 * 6);
+    let (mut on_day, last) = ([1000_u64, 0], ROUNDS - 1);
+    for (thread, key) in (0..4).flat_map(|thread| (0..6).map(move |key| (thread, key))) {
+        on_day[(last + key + thread) % 2] += (1 + thread * 1000 + last * 10 + key) as u64;
+    }
+    for (day, expected) in days.iter().zip(on_day) {
+        let found =
+            events.iter().filter(|event| event["timestamp"] == **day).map(|event| event["quantity"].as_u64().expect("a number"));
+        assert_eq!(found.sum::<u64>(), expected, "{day}");
+    }
+    // The bills of both contracts come to the price of the last facts, in cents.
+    let cents = |document: &Value| -> i64 {
+        let amount: i64 = document["sub_total"].to_string().replace('.', "").parse().expect("an amount");
+        if document["kind"] == "CREDIT" { -amount } else { amount }
+    };
+    let billed = |is_open: bool| -> i64 {
+        let documents = catalog::documents(&client);
+        let of_contract = documents.iter().filter(|document| (document["contract_ref"] == *open) == is_open);
+        of_contract.filter(|document| document["state"] != "VOID").map(cents).sum()
+    };
+    assert_eq!([billed(false), billed(true)], on_day.map(|quantity| 10 * i64::try_from(quantity).expect("a small number")));
 }
