@@ -15,6 +15,7 @@ on_sqlite!(
     a_file_counts_each_event_of_a_line,
     a_cost_report_with_lines_that_are_no_usage_is_imported_without_rejects,
     an_update_needs_one_event,
+    a_file_under_a_request_key_locks_its_contracts_at_once,
 );
 
 const FORMATTED: &str = "/api/usage/event/formatted";
@@ -316,4 +317,23 @@ fn an_update_needs_one_event(database: &Database) {
         assert_eq!(errors(&refused, "format_error").len(), 1);
     }
     assert_eq!(update("one", &one("e-1", 6)).ok()["quantity"], json!(6));
+}
+
+fn a_file_under_a_request_key_locks_its_contracts_at_once(database: &Database) {
+    let (_server, client, contract) = stage(database);
+    catalog::make_customer(&client, "other");
+    let other = catalog::make_contract(&client, &catalog::contract("other"));
+    let each = json!({"timestamp": "event.at", "customer_ref": "event.who", "usage_product_ref": "\"api-calls\"", "quantity": "item",
+        "for_each": "event.items"});
+    make_format(&client, "each", &each);
+    // The events of the last record would be in a second transaction.
+    let mut records: Vec<Value> = Vec::new();
+    for _ in 0..100 {
+        records.push(json!({"at": when::now(), "who": catalog::ACME, "items": vec![1; 100]}));
+    }
+    records.push(json!({"at": when::now(), "who": "other", "items": [7]}));
+    let request = Request::post("/api/usage/import?format_name=each&name=large", lines(&records));
+    let imported = client.send(&request.with("Content-Type", NDJSON).with("Idempotency-Key", "k")).ok();
+    assert_eq!(counts(&imported), [10_001, 0, 0, 0]);
+    assert_eq!([usage(&client, &contract), usage(&client, &other)], [json!(10_000), json!(7)]);
 }

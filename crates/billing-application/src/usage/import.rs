@@ -101,9 +101,9 @@ pub fn import_file<E>(
     let mut lines = lines.skip_while(|line| line.as_ref().is_ok_and(|line| line.number < from_line));
     let mut import =
         retry(retry_pause, || FileImport::begin(transactions, (format.clone(), file.clone()), on_conflict, dry_run))?;
-    // A transaction must not lock the contracts of later lines after the totals of earlier ones.
-    let is_one = dry_run || transactions.is_joined();
-    let step = lines_per_transaction.unwrap_or(if is_one { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION });
+    // In one transaction, the whole file is one chunk: the contracts of later lines must not be locked after the totals of earlier ones.
+    let usual = if dry_run { MAX_BATCH_EVENTS } else { EVENTS_PER_TRANSACTION };
+    let step = lines_per_transaction.unwrap_or(if transactions.is_joined() { usize::MAX } else { usual });
     import.events_per_transaction = step;
     let (mut refused, mut stopped, mut is_first, mut next) = (0, None, true, from_line);
     let (mut chunk, mut unreadable) = (FileChunk::default(), None);
