@@ -75,7 +75,7 @@ pub use logo::{LogoPage, logo};
 pub use pages::Pages;
 pub use parts::{amount_text, count_text, href, query, unit_of, with_digits, with_instants};
 pub use price_table::{LABEL, PriceTable, add_price};
-pub use pricing::{PricePreview, PricingAnswers, price_preview, pricing, quantities};
+pub use pricing::{PricePreview, PricingAnswers, counts_all_events, price_preview, pricing, quantities};
 pub use reference::key_calls;
 pub use roles::{RoleOperation, RolePage, role};
 pub use run::{MonthBefore, billing_preview, billing_run};
