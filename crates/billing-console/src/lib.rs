@@ -28,6 +28,7 @@ mod format;
 mod frame;
 mod home;
 mod import;
+mod import_fields;
 mod input;
 mod keys;
 mod list;
@@ -64,8 +65,12 @@ pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format
 pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, SandboxBar, apart, framed, page, problem};
 pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
 pub use import::{
-    COLUMN_QUESTIONS, ColumnQuestion, IMPORT_PATH, PendingFile, import, import_check, import_form, import_questions,
-    import_result, import_undo, open_questions, usual_field,
+    IMPORT_PATH, PendingFile, format_of, import, import_check, import_columns, import_form, import_result, import_undo,
+    undone_documents, usual_field,
+};
+pub use import_fields::{
+    COLUMN_OF, COLUMN_QUESTIONS, ColumnQuestion, ON_EVERY_LINE, OpenQuestion, ReadField, import_fields, import_questions,
+    missing_fields, open_questions, read_fields,
 };
 pub use input::{InputKind, NAME_FIELDS};
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
