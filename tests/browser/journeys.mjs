@@ -265,6 +265,7 @@ const journeys = {
         await page.click('button:text("Delete 3 events")');
         await page.waitForSelector('[role=status]');
         assert.match(await page.innerText('main'), /Events deleted/);
+        assert.match(await page.innerText('section:has(h2:text("Documents changed by the undo"))'), /Before[^]*After[^]*Total/);
         assert.deepEqual(await quantities(), [1500]);
         await choose();
         await columns();
@@ -604,11 +605,58 @@ async function issuedDocument() {
     return document;
 }
 
-// Checks that every page is accessible, in both color schemes and at both sizes.
-async function everyPage(browser) {
+// Checks that the steps of an import, and the pages of prices by attributes, are accessible.
+async function importsAndPrices(browser) {
     const counted = (line_item_id, counts) => ({ line_item_id, kind: 'USAGE', usage_product_ref: 'api-calls', price: { model: 'PER_UNIT', unit_price: '0.000002' }, ...counts });
     const prices = [counted('large', { where: { model: ['large-1', 'large-2'], kind: ['input'] } }), counted('other', { rest: true })];
     await api('POST', '/api/pricings/', { product_pricing_ref: 'models', name: 'Models', currency: 'EUR', line_items: prices });
+    const mapping = { timestamp: 'event.at', customer_ref: 'event.who', usage_product_ref: '"api-calls"', quantity: 'to_decimal(event.n)' };
+    await api('POST', '/api/usage/formats/', { format_name: 'Gateway', mapping });
+    const places = { 'price-table': 'models?quantity=1500', 'price-row': 'models/add?usage_product_ref=api-calls&label%3Amodel=huge-1', 'price-row-first': 'api-plan/add?usage_product_ref=api-calls' };
+    for (const [size, viewport] of Object.entries(SIZES)) {
+        for (const colorScheme of ['light', 'dark']) {
+            const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true });
+            context.setDefaultTimeout(20_000);
+            const page = await loggedIn(context);
+            for (const [name, path] of Object.entries(places)) {
+                await page.goto(`${service}/console/pricings/${path}`);
+                await look(page, name, size, colorScheme);
+            }
+            await page.fill('[name="new/key"]', 'model');
+            await page.fill('[name="new/values"]', 'large');
+            await page.fill('[name="price/unit_price"]', 'cheap');
+            await page.click('.buttons button:text-is("Add price")');
+            await page.waitForSelector('.wrong');
+            await look(page, 'price-row-wrong', size, colorScheme);
+            await page.goto(`${service}/console/new/imports`);
+            await page.fill('[name=pasted]', 'Zeit;Kunde;Menge\n2026-01-20T10:15:30Z;nobody;7\n');
+            await page.click('button:text("Preview")');
+            await look(page, 'import-question', size, colorScheme);
+            await page.click('button:text("Continue")');
+            await page.waitForSelector('.wrong:text("enter one usage product for every line")');
+            await look(page, 'import-question-again', size, colorScheme);
+            await page.fill('[name="every/usage_product_ref"]', 'api-calls');
+            await page.click('button:text("Continue")');
+            await page.waitForSelector('h2:text("Columns")');
+            await look(page, 'import-check', size, colorScheme);
+            await page.goto(`${service}/console/new/imports`);
+            await page.selectOption('[name=format_name]', 'Gateway');
+            await page.waitForSelector('[data-result] code:text-is("who")');
+            const buffer = Buffer.from(`at,payer,n\n${new Date().toISOString()},nobody,7\n`);
+            await page.setInputFiles('[name=file]', { name: 'gateway.csv', mimeType: 'text/csv', buffer });
+            await page.waitForSelector('[data-result] tr:has(code:text-is("who")) td:text-is("Not found")');
+            await page.waitForSelector('[data-result] tr:has(code:text-is("n")) td:has-text("n: 7")');
+            await look(page, 'import-fields', size, colorScheme);
+            await page.click('button:text("Preview")');
+            await page.waitForSelector('label:text("Which column is the field who?")');
+            await look(page, 'import-format-question', size, colorScheme);
+            await context.close();
+        }
+    }
+}
+
+// Checks that every page is accessible, in both color schemes and at both sizes.
+async function everyPage(browser) {
     for (const [size, viewport] of Object.entries(SIZES)) {
         for (const colorScheme of ['light', 'dark']) {
             // The content security policy of the pages blocks scripts, but the check must inject axe.
@@ -654,8 +702,7 @@ async function everyPage(browser) {
             Object.assign(pages, { 'import-form': '/console/new/imports', 'run-form': '/console/new/billing-runs', 'format-form': '/console/new/formats' });
             for (const part of ['entities', 'usage-products', 'bank-accounts', 'webhooks']) pages[`new-${part}`] = `/console/new/${part}`;
             for (const part of parts) pages[part.split('/')[2] ?? 'home'] = part;
-            Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', 'price-table': '/console/pricings/models?quantity=1500',
-                'price-row': '/console/pricings/models/add?usage_product_ref=api-calls&label%3Amodel=huge-1', start: '/console/start', wait: '/console/start/wait?paused=true',
+            Object.assign(pages, { pricing: '/console/pricings/api-plan?quantity=1500', start: '/console/start', wait: '/console/start/wait?paused=true',
                 day: `/console/usage?from=${new Date().toISOString().slice(0, 10)}`, search: '/console/search?q=api', form: '/console/new/customers', newPricing: '/console/new/pricings', newContract: '/console/new/contracts', account: '/console/account', missing: '/console/nothing' });
             for (const [name, path] of Object.entries(pages)) {
                 const answer = await page.goto(service + path);
@@ -671,13 +718,6 @@ async function everyPage(browser) {
                 assert.equal(printed.status(), 200);
                 writeFileSync(join(pictures, 'printed.pdf'), await printed.body());
             }
-            await page.goto(`${service}/console/new/imports`);
-            await page.fill('[name=pasted]', 'Zeit;Kunde;Menge\n2026-01-20T10:15:30Z;nobody;7\n');
-            await page.click('button:text("Preview")');
-            await look(page, 'import-question', size, colorScheme);
-            await page.click('button:text("Continue")');
-            await page.waitForSelector('h2:text("Columns")');
-            await look(page, 'import-check', size, colorScheme);
             await page.goto(`${service}/console/new/formats`);
             await page.fill('[name=sample]', '{"a": ');
             await page.click('button:text("Test")');
@@ -778,6 +818,10 @@ try {
     if ('a year in a sandbox'.includes(only)) {
         await aYear(browser);
         console.log('ok: a year in a sandbox');
+    }
+    if (process.env.PAGES && 'imports and prices'.includes(only)) {
+        await importsAndPrices(browser);
+        console.log('ok: imports and prices');
     }
     if (only) {
         assert.deepEqual(faults, []);

@@ -136,21 +136,21 @@ fn a_label_without_a_price_leads_to_a_row_of_its_pricing() {
 
     let wrong = form.send(&admin, &[("price/unit_price", "cheap")]);
     assert!(
-        wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains("value=\"huge-1\""),
+        wrong.status == 422 && wrong.text.contains("aria-invalid") && wrong.text.contains(">huge-1</textarea>"),
         "{}",
         wrong.text
     );
-    let row = filled(&form, &[("price/unit_price", "3"), ("where/model", "huge-1, huge-2")]);
+    let row = filled(&form, &[("price/unit_price", "3"), ("where/model", "huge-1\r\nhuge-2, EU\r\n")]);
     assert_eq!(location(&row.send(&admin, &[])), "/console/pricings/models");
     let after = software.get("/api/pricings/models").ok()["line_items"].clone();
     let added = &after[2];
     assert_eq!([&added["line_item_id"], &added["name"]], [&json!("huge-1"), &json!("huge-1")]);
-    assert_eq!((&added["where"], &added["price"]["unit_price"]), (&json!({"model": ["huge-1", "huge-2"]}), &json!(3)));
+    assert_eq!((&added["where"], &added["price"]["unit_price"]), (&json!({"model": ["huge-1", "huge-2, EU"]}), &json!(3)));
     assert_eq!([&after[0], &after[1], &after[3]], [&before[0], &before[1], &before[2]], "the others stay");
     let again = row.send(&admin, &[]);
     assert!(again.status == 422 && again.text.contains("line item huge-1"), "{}", again.text);
     let shown = page(&admin, "/console/pricings/models");
-    assert!(shown.contains("<td>huge-1, huge-2</td>") && shown.contains("<th scope=\"col\">region</th>"), "{shown}");
+    assert!(shown.contains("<td>huge-1, huge-2, EU</td>") && shown.contains("<th scope=\"col\">region</th>"), "{shown}");
 
     let edit = "/console/edit/pricings/models";
     let form = form_of(&page(&admin, edit), edit);
@@ -162,6 +162,35 @@ fn a_label_without_a_price_leads_to_a_row_of_its_pricing() {
         assert_eq!(location(&admin.get(&format!("/console/refused/price?{lost}"))), "/console/pricings");
     }
     assert_eq!(location(&admin.get("/console/pricings/models/add?usage_product_ref=else")), "/console/pricings/models");
+}
+
+#[test]
+fn the_first_attribute_of_a_usage_product_turns_its_price_into_that_of_the_rest() {
+    let database = Database::sqlite();
+    let server = Server::start(&database);
+    let (admin, software) = (Client::admin(&server), Client::new_key(&server));
+    catalog::make(&software);
+    let price = json!({"model": "PER_UNIT", "unit_price": 2});
+    let calls = json!({"line_item_id": "calls", "kind": "USAGE", "usage_product_ref": catalog::API_CALLS, "price": price});
+    catalog::make_pricing(&software, "plain", &json!([catalog::fixed("fee", "49"), calls]));
+    let place = "/console/pricings/plain/add?usage_product_ref=api-calls";
+    assert!(page(&admin, "/console/pricings/plain").contains("Add price by attribute</a>"));
+    let form = form_of(&page(&admin, place), place);
+    let row = filled(&form, &[("new/key", "model"), ("new/values", "large\nhuge"), ("price/unit_price", "3")]);
+    let without_values = filled(&row, &[("new/values", "")]).send(&admin, &[]);
+    assert!(without_values.status == 422 && without_values.text.contains("aria-invalid"), "{}", without_values.text);
+    assert_eq!(location(&row.send(&admin, &[])), "/console/pricings/plain");
+    let items = software.get("/api/pricings/plain").ok()["line_items"].clone();
+    let facts = |at: usize| (&items[at]["line_item_id"], &items[at]["where"], &items[at]["rest"]);
+    assert_eq!(facts(1), (&json!("large-huge"), &json!({"model": ["huge", "large"]}), &json!(null)));
+    assert_eq!(facts(2), (&json!("calls"), &json!(null), &json!(true)));
+
+    // A further attribute gets a column of its own.
+    let form = form_of(&page(&admin, place), place);
+    let row = filled(&form, &[("new/key", "tier"), ("new/values", "gold"), ("where/model", "small"), ("price/unit_price", "4")]);
+    assert_eq!(location(&row.send(&admin, &[])), "/console/pricings/plain");
+    let items = software.get("/api/pricings/plain").ok()["line_items"].clone();
+    assert_eq!(items[2]["where"], json!({"model": ["small"], "tier": ["gold"]}));
 }
 
 #[test]

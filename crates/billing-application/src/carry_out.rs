@@ -54,8 +54,11 @@ impl<'a> AuditContext<'a> {
     }
 }
 
-/// Records what a use case is about to change, before the change is saved. Only dry runs have a recorder.
+/// Records what a use case is about to change, before the change is saved. Dry runs and the undo of an import have a recorder.
 pub(crate) trait ChangeRecorder {
+    /// Returns whether the changes are rolled back.
+    fn is_dry_run(&self) -> bool;
+
     /// Captures the documents that entries of books affect.
     fn capture_books(
         &self,
@@ -158,7 +161,12 @@ impl<'c> Cx<'c> {
         self.author
     }
 
-    /// Returns the recorder of affected resources in a dry run.
+    /// Returns whether all changes are rolled back at the end.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.recorder.is_some_and(ChangeRecorder::is_dry_run)
+    }
+
+    /// Returns the recorder of affected resources.
     pub(crate) const fn recorder(&self) -> Option<&'c dyn ChangeRecorder> {
         self.recorder
     }

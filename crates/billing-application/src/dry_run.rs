@@ -52,9 +52,13 @@ pub struct Effects {
     pub warnings: Vec<Warning>,
 }
 
-/// Records the resources that a use case affects during a dry run.
+/// Records the resources that a use case affects.
 #[derive(Debug, Default)]
-struct DryRunRecorder(RefCell<AffectedResources>);
+struct DryRunRecorder {
+    affected: RefCell<AffectedResources>,
+    /// Whether the changes are saved.
+    is_saved: bool,
+}
 
 #[derive(Debug, Default)]
 struct AffectedResources {
@@ -90,6 +94,22 @@ impl Cx<'_> {
             Err(DryRunAbort::Failed(error)) => Err(error),
         }
     }
+
+    /// Executes a part of a use case, and returns its effects on documents. In a dry run, which reports the effects of the whole use
+    /// case, the part has none of its own.
+    ///
+    /// # Errors
+    /// Returns any error of the part.
+    pub(crate) fn with_effects<T>(
+        &mut self,
+        part: &mut dyn FnMut(&mut Cx<'_>) -> UseCaseResult<T>,
+    ) -> UseCaseResult<(T, Vec<DocumentChange>)> {
+        if self.recorder().is_some() {
+            return Ok((part(self)?, Vec::new()));
+        }
+        let recorder = DryRunRecorder { is_saved: true, ..DryRunRecorder::default() };
+        self.attempt_with(Some(&recorder), &mut |cx| Ok((part(cx)?, recorder.take_effects(cx)?.changes)))
+    }
 }
 
 /// The reason why a dry run is rolled back.
@@ -112,7 +132,7 @@ impl From<UseCaseError> for DryRunAbort {
 
 impl DryRunRecorder {
     fn touched(&self) -> RefMut<'_, AffectedResources> {
-        self.0.borrow_mut()
+        self.affected.borrow_mut()
     }
 
     fn look_at(
@@ -160,7 +180,7 @@ impl DryRunRecorder {
     /// Returns the effects on all captured resources.
     fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
         let (organization, now) = (cx.organization, cx.now);
-        let AffectedResources { contracts, agreed, before, planned: mut planned_before } = self.0.take();
+        let AffectedResources { contracts, agreed, before, planned: mut planned_before } = self.affected.take();
         let mut effects = Effects { warnings: cx.warnings().to_vec(), ..Effects::default() };
         let tx = &mut *cx.tx;
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
@@ -202,6 +222,10 @@ impl DryRunRecorder {
 }
 
 impl ChangeRecorder for DryRunRecorder {
+    fn is_dry_run(&self) -> bool {
+        !self.is_saved
+    }
+
     fn capture_books(
         &self,
         tx: &mut dyn Tx,

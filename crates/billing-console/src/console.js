@@ -108,6 +108,17 @@
     show();
   };
 
+  /** Returns the fields of a form, with the first lines of its file only. */
+  const beginning = (form) => {
+    const body = new FormData(form);
+    for (const [name, file] of [...body]) {
+      if (!(file instanceof File)) continue;
+      if (file.name) body.set(name, file.slice(0, 65536), file.name);
+      else body.delete(name);
+    }
+    return body;
+  };
+
   /** Shows the preview of a form beside it. The server stores nothing for a request with the field `live`. */
   const live = (form) => {
     const result = form.querySelector('[data-result]') ?? document.querySelector('[data-result]');
@@ -117,7 +128,7 @@
       running?.abort();
       if (!form.checkValidity()) return result.replaceChildren();
       running = new AbortController();
-      const body = new URLSearchParams(new FormData(form));
+      const body = form.enctype === 'multipart/form-data' ? beginning(form) : new URLSearchParams(new FormData(form));
       body.set('live', 'yes');
       try {
         const answer = await fetch(form.action, { method: 'POST', body, signal: running.signal });

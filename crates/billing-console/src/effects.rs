@@ -6,6 +6,7 @@ use crate::document::{lines, title, totals};
 use crate::parts::{amount_alone, day, href, link, name, words};
 use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::effects::{DocumentChangeJson, EffectsJson, FigureChangeJson};
+use billing_api::dto::imports::UndoResultJson;
 use billing_api::dto::values::DateText;
 use billing_api::dto::warnings::WarningJson;
 use billing_api::json_view::{JsonAnswer, JsonView};
@@ -53,6 +54,8 @@ const EFFECTS: &[(&str, &str)] = &[
 ];
 /// Maximum number of rows for a figure in a currency.
 const MAX_ROWS: usize = 50;
+/// Maximum number of documents in a currency after an undo.
+const MAX_UNDONE: usize = 20;
 /// Maximum number of documents that are shown with all lines.
 const MAX_WHOLE: usize = 5;
 
@@ -120,6 +123,41 @@ pub(crate) fn amount_changes(effects: JsonView<'_, EffectsJson>) -> Markup {
                 @for totals in effects.totals().items() { (group(effects, &totals.currency().to_text(), &BILLED, totals.billed())) }
                 @for totals in effects.totals().items() {
                     (group(effects, &totals.currency().to_text(), &OUTSTANDING, totals.outstanding()))
+                }
+            }
+        }
+    }
+}
+
+/// Renders the billed amounts of documents before and after the undo of an import, with totals by currency.
+pub(crate) fn changed_amounts(undone: JsonView<'_, UndoResultJson>) -> Markup {
+    html! {
+        div.scrolls tabindex="0" role="region" aria-label="Amounts before and after the undo" {
+            table.changes {
+                thead { tr {
+                    th scope="col" { "Document" }
+                    th.amount scope="col" { "Before" }
+                    th.amount scope="col" { "After" }
+                    th.amount scope="col" { "Difference" }
+                } }
+                @for totals in undone.totals().items() {
+                    @let currency = totals.currency().to_text();
+                    @let changes: Vec<_> = undone.changes().items().filter(|change| change.currency().is(&currency)).collect();
+                    tbody {
+                        tr { th colspan="4" scope="rowgroup" { "Billed amounts in " (currency) } }
+                        @for change in changes.iter().take(MAX_UNDONE) { tr {
+                            th scope="row" {
+                                (link(Some(href(&["documents", &change.document_ref().to_text()])), &title(change.kind(), change.document_number())))
+                                " " (name(change.customer_name()))
+                                div.muted { (period(change.period_start(), change.period_end())) }
+                            }
+                            (amounts(change.billed(), &currency))
+                        } }
+                        @if changes.len() > MAX_UNDONE || undone.more_changes().is_amount() {
+                            tr { td colspan="4" { "Further documents are included in the total." } }
+                        }
+                        tr.total { th scope="row" { "Total" } (amounts(totals.billed(), &currency)) }
+                    }
                 }
             }
         }
@@ -310,5 +348,19 @@ mod tests {
     fn what_touches_no_document_says_so() {
         let nothing = json!({"opened": [], "issued": [], "changes": []});
         assert!(!is_seen(JsonView::of(&nothing)) && shown(nothing).contains("No documents would change."));
+    }
+
+    #[test]
+    fn many_documents_of_an_undo_end_with_their_total() {
+        let changes =
+            vec![change("RECOMPUTED", [json!(3), json!(2), json!(-1)], [json!(null), json!(null), json!(0)]); MAX_UNDONE + 1];
+        let total = figure(&[json!(63), json!(42), json!(-21)]);
+        let totals = json!([{"currency": "EUR", "billed": total, "outstanding": total}]);
+        let page = changed_amounts(JsonView::of(&json!({"changes": changes, "more_changes": 0, "totals": totals}))).into_string();
+        assert_eq!(page.matches("UB-INV-1").count(), MAX_UNDONE);
+        assert!(
+            page.contains("Further documents are included") && page.contains(">63.00<") && page.contains(">42.00<"),
+            "{page}"
+        );
     }
 }

@@ -9,6 +9,8 @@ use crate::parts::words;
 pub enum InputKind {
     /// Text, a number or a reference to an existing object.
     Text,
+    /// Several texts, one on each line.
+    Lines,
     /// The reference of a new object.
     NewReference,
     /// A date.
@@ -100,6 +102,9 @@ impl Input<'_> {
             InputKind::Choice(choices) => self.one_of(choices.iter().map(|choice| (choice.as_str(), words(choice)))),
             InputKind::Named(choices) => self.one_of(choices.iter().map(|(choice, name)| (choice.as_str(), name.clone()))),
             InputKind::Flag => self.one_of([("true", "yes".to_owned()), ("false", "no".to_owned())]),
+            InputKind::Lines => html! {
+                textarea id=[id] name=(name) rows="2" required[required] aria-describedby=[told_by] aria-invalid=[self.invalid()] { (value) }
+            },
             InputKind::Text | InputKind::NewReference | InputKind::Day => html! {
                 input id=[id] name=(name) value=(value) type=(kind) maxlength=(max_length) required[required] list=[list]
                     inputmode=[NUMBERS.contains(&own(name)).then_some("decimal")] data-pick=[part]

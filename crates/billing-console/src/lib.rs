@@ -28,6 +28,7 @@ mod format;
 mod frame;
 mod home;
 mod import;
+mod import_fields;
 mod input;
 mod keys;
 mod list;
@@ -64,8 +65,12 @@ pub use format::{FORMAT_FIELDS, FormatEditor, FormatField, format_editor, format
 pub use frame::{Call, Crumb, CurrentUser, Frame, Notice, ROOT, SandboxBar, apart, framed, page, problem};
 pub use home::{ChartMonth, Counted, HomeAnswers, UsageMonths, home, usage_months};
 pub use import::{
-    COLUMN_QUESTIONS, ColumnQuestion, IMPORT_PATH, PendingFile, import, import_check, import_form, import_questions,
-    import_result, import_undo, open_questions, usual_field,
+    IMPORT_PATH, PendingFile, format_of, import, import_check, import_columns, import_form, import_result, import_undo,
+    undone_documents, usual_field,
+};
+pub use import_fields::{
+    COLUMN_OF, COLUMN_QUESTIONS, ColumnQuestion, ON_EVERY_LINE, OpenQuestion, ReadField, import_fields, import_questions,
+    missing_fields, open_questions, read_fields,
 };
 pub use input::{InputKind, NAME_FIELDS};
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
@@ -75,7 +80,7 @@ pub use logo::{LogoPage, logo};
 pub use pages::Pages;
 pub use parts::{amount_text, count_text, href, query, unit_of, with_digits, with_instants};
 pub use price_table::{LABEL, PriceTable, add_price};
-pub use pricing::{PricePreview, PricingAnswers, price_preview, pricing, quantities};
+pub use pricing::{PricePreview, PricingAnswers, counts_all_events, price_preview, pricing, quantities};
 pub use reference::key_calls;
 pub use roles::{RoleOperation, RolePage, role};
 pub use run::{MonthBefore, billing_preview, billing_run};

@@ -180,7 +180,12 @@ pub fn pricing(answers: &PricingAnswers) -> Markup {
             }))
         }
         @for item in charted(others) {
-            (section(&name(item.0.name()), &line_item(item, &currency, answers)))
+            (section(&name(item.0.name()), &html! {
+                @if let (Some(product), true) = (metered(item.0), answers.edit.is_some()) {
+                    p { a href=(add_price(&reference, &product, &[])) { "Add price by attribute" } }
+                }
+                (line_item(item, &currency, answers))
+            }))
         }
         (section("Contracts with this pricing", &html! {
             @if JsonView::<Value>::of(&answers.contracts).elements().next().is_some() {
@@ -227,6 +232,17 @@ fn charted(items: Vec<JsonView<'_, LineItemJson>>) -> impl Iterator<Item = (Json
         usage += usize::from(is_usage);
         (item, is_usage && usage <= MAX_CHARTS)
     })
+}
+
+/// Returns the usage product of a line item that can be priced by attributes.
+fn metered(item: JsonView<'_, LineItemJson>) -> Option<String> {
+    counts_all_events(item).then(|| item.usage_product_ref().to_text())
+}
+
+/// Returns whether a line item counts all events of its usage product, with the aggregation of the usage product.
+pub fn counts_all_events(item: JsonView<'_, LineItemJson>) -> bool {
+    let is_selective = item.condition().is_there() || item.rest().is_true() || item.aggregation().is_there();
+    item.kind().is("USAGE") && !is_selective
 }
 
 fn line_item((item, has_chart): (JsonView<'_, LineItemJson>, bool), currency: &str, answers: &PricingAnswers) -> Markup {

@@ -1,4 +1,4 @@
-//! Renaming of a file's columns.
+//! Renaming of a file's columns, and fields with the same value on every line.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,15 @@ pub enum ColumnMapError {
     #[error("the column {0:?} must be called something without control characters")]
     Name(String),
 }
+
+/// Fields that every line of a file has with the same value, as if the file had a column for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConstantFields(BTreeMap<String, String>);
+
+/// The error for a text that is not [`ConstantFields`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("must be a JSON object of fields and their values on every line, which are strings that are not empty, or numbers")]
+pub struct ConstantFieldsError;
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +96,49 @@ impl ColumnMap {
     }
 }
 
+impl ConstantFields {
+    /// Parses a JSON object.
+    ///
+    /// # Errors
+    /// Returns [`ConstantFieldsError`] for any other text.
+    pub fn parse(text: &str) -> Result<Self, ConstantFieldsError> {
+        let Ok(Value::Object(members)) = read(text.as_bytes()) else { return Err(ConstantFieldsError) };
+        let constant = |(field, value): (String, Value)| {
+            let text = match value {
+                Value::String(text) => text.trim().to_owned(),
+                Value::Number(number) => number.to_string(),
+                _ => return Err(ConstantFieldsError),
+            };
+            if field.trim().is_empty() || text.is_empty() {
+                Err(ConstantFieldsError)
+            } else {
+                Ok((field.trim().to_owned(), text))
+            }
+        };
+        members.into_iter().map(constant).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Returns whether no field has a constant value.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the fields as JSON in canonical form.
+    pub fn as_json(&self) -> Value {
+        self.0.iter().map(|(field, value)| (field.clone(), Value::from(value.as_str()))).collect()
+    }
+
+    /// Returns the fields.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Returns the values, in the order of the fields.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.values().map(String::as_bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,6 +165,16 @@ mod tests {
         }
         for text in [r#"{"a": ""}"#, r#"{"a": "b\n"}"#] {
             assert_eq!(ColumnMap::parse(text), Err(ColumnMapError::Name("a".to_owned())), "{text}");
+        }
+    }
+
+    #[test]
+    fn constant_fields_are_texts_and_numbers() {
+        let fields = ConstantFields::parse(r#"{"quantity": 1.50, "customer_ref": " acme "}"#).expect("fields");
+        assert_eq!(fields.cells().collect::<Vec<_>>(), [b"acme".as_slice(), b"1.50"]);
+        assert_eq!(ConstantFields::parse(&fields.as_json().to_string()), Ok(fields));
+        for text in ["", "[]", r#"{"a": null}"#, r#"{"a": " "}"#, r#"{" ": "b"}"#, r#"{"a": {}}"#] {
+            assert_eq!(ConstantFields::parse(text), Err(ConstantFieldsError), "{text}");
         }
     }
 }

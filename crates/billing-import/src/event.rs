@@ -10,7 +10,7 @@ use billing_domain::violation::Violations;
 use billing_json::{KEY_MEMBER, nearest};
 use serde_json::{Map, Number, Value};
 
-use crate::ReadOptions;
+use crate::{ConstantFields, ReadOptions};
 
 /// The field of a usage report that contains the event's reference.
 const EVENT_REF: &str = "event_ref";
@@ -70,18 +70,7 @@ impl Columns {
             let (name, target) = match name {
                 None => (String::new(), Target::LeftOut),
                 Some(name) if name.is_empty() => (name, Target::Unnamed),
-                Some(name) => {
-                    let usual = name.to_lowercase().replace([' ', '-'], "_");
-                    let is_meant = |(field, has_exact): &(&str, bool)| *field == name || !has_exact && *field == usual;
-                    match FIELDS.into_iter().zip(has_exact).find(is_meant) {
-                        Some((field, _)) if is_default_shape => (field.to_owned(), Target::Field),
-                        Some(_) => (name, Target::Field),
-                        None => {
-                            let key = key_of(&name).to_owned();
-                            (name, Target::ReportData(key))
-                        }
-                    }
-                }
+                Some(name) => target_of(name, has_exact, is_default_shape),
             };
             let meaning = match &target {
                 Target::Field => Some(name.clone()),
@@ -97,6 +86,27 @@ impl Columns {
             columns.push((name, target));
         }
         Ok(Self(columns))
+    }
+
+    /// Adds the fields that have the same value on every line, after the columns of the file.
+    ///
+    /// # Errors
+    /// Returns an error if a column of the file has the same field.
+    pub(crate) fn add_constants(&mut self, constants: &ConstantFields, is_default_shape: bool) -> Result<(), String> {
+        for field in constants.fields() {
+            let (name, target) = target_of(field.to_owned(), FIELDS.map(|_| false), is_default_shape);
+            let is_same = |(other, of_other): &&(String, Target)| match (of_other, &target) {
+                (Target::ReportData(key), Target::ReportData(own)) if is_default_shape => key == own,
+                _ => *other == name,
+            };
+            if self.0.iter().any(|column| is_same(&column)) {
+                return Err(format!(
+                    "{field} has a constant value, and a column of the file is also {name}: leave the column out with null in columns"
+                ));
+            }
+            self.0.push((name, target));
+        }
+        Ok(())
     }
 
     /// Requires a column for each fact of an event in the default shape.
@@ -134,6 +144,20 @@ impl Columns {
             let is_read = !matches!(target, Target::LeftOut | Target::Unnamed);
             (is_read.then_some(name.as_str()), matches!(target, Target::ReportData(_)))
         })
+    }
+}
+
+/// Returns the name and the target of a column. `has_exact` states for each field whether a column has exactly its name.
+fn target_of(name: String, has_exact: [bool; FIELDS.len()], is_default_shape: bool) -> (String, Target) {
+    let usual = name.to_lowercase().replace([' ', '-'], "_");
+    let is_meant = |(field, has_exact): &(&str, bool)| *field == name || !has_exact && *field == usual;
+    match FIELDS.into_iter().zip(has_exact).find(is_meant) {
+        Some((field, _)) if is_default_shape => (field.to_owned(), Target::Field),
+        Some(_) => (name, Target::Field),
+        None => {
+            let key = key_of(&name).to_owned();
+            (name, Target::ReportData(key))
+        }
     }
 }
 

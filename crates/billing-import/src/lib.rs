@@ -31,7 +31,7 @@ use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
 use crate::array::Elements;
-pub use crate::columns::{ColumnMap, ColumnMapError, ColumnSample};
+pub use crate::columns::{ColumnMap, ColumnMapError, ColumnSample, ConstantFields, ConstantFieldsError};
 use crate::lines::Lines;
 use crate::records::Records;
 
@@ -204,6 +204,8 @@ pub struct ReadOptions {
     pub delimiter: Option<Delimiter>,
     /// The new names of CSV columns.
     pub columns: ColumnMap,
+    /// Fields that every line of CSV has with the same value.
+    pub constants: ConstantFields,
     /// The decimal separator in `quantity` cells of CSV.
     pub decimal: DecimalSeparator,
 }
@@ -266,6 +268,11 @@ impl<R: Read> UsageFile<R> {
         if kind != FileKind::Csv && !reading.columns.is_empty() {
             return Err(FileError::Malformed(
                 "columns can be called otherwise in CSV alone; a usage format reads other events".to_owned(),
+            ));
+        }
+        if kind != FileKind::Csv && !reading.constants.is_empty() {
+            return Err(FileError::Malformed(
+                "only CSV can have fields with a constant value; a usage format reads other events".to_owned(),
             ));
         }
         let mut input = BufReader::new(input);

@@ -59,7 +59,9 @@ impl<R: Read> Records<R> {
         let mut reader = ReaderBuilder::new().delimiter(delimiter.0).terminator(ends).from_reader(input);
         let names = names_of(reader.byte_headers().map_err(broken)?).map_err(FileError::Malformed)?;
         let called = reading.columns.called(&names).map_err(FileError::Malformed)?;
-        let columns = Columns::new(called, reading.format_name.is_none()).map_err(FileError::Malformed)?;
+        let is_default_shape = reading.format_name.is_none();
+        let mut columns = Columns::new(called, is_default_shape).map_err(FileError::Malformed)?;
+        columns.add_constants(&reading.constants, is_default_shape).map_err(FileError::Malformed)?;
         Ok(Self { reader, columns, names, samples: Vec::new() })
     }
 
@@ -111,7 +113,7 @@ impl<R: Read> Records<R> {
                 Ok(false) => return Ok(None),
                 Ok(true) => {
                     self.sample(&record);
-                    event::of_record(&self.columns, cells(&record), number, reading)
+                    event::of_record(&self.columns, cells(&record).chain(reading.constants.cells()), number, reading)
                 }
                 Err(error) => match error.into_kind() {
                     csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {

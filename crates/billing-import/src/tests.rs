@@ -346,3 +346,26 @@ fn report_data_in_a_cell_joins_the_other_columns() {
     assert_eq!(event(&read[0]), json!({"additional_report_data": {"a": 1, "region": "eu"}, "validations": "{}"}));
     assert_eq!(event(&read[1]), json!({"additional_report_data": "x"}), "the reader of events rejects it");
 }
+
+#[test]
+fn a_field_with_a_constant_value_is_on_every_line() {
+    let with = |constants: &str| ReadOptions { constants: ConstantFields::parse(constants).expect("fields"), ..named() };
+    let given = r#"{"customer_ref": "acme", "Quantity": 1, "plan": "a"}"#;
+    let read = open(FileKind::Csv, "timestamp,usage_product_ref\nt,calls\nu,calls\n", with(given)).expect("a file");
+    assert_eq!(
+        event(&read[1]),
+        json!({"timestamp": "u", "usage_product_ref": "calls", "customer_ref": "acme", "quantity": 1,
+            "additional_report_data": {"plan": "a"}})
+    );
+    assert!(refusal(&partial(FileKind::Csv, "a,b\n1\n", with(given)).expect("a file")[0]).contains("2 column names"));
+    let free = ReadOptions { format_name: Some("Gateway".to_owned()), ..with(r#"{"who": "acme"}"#) };
+    assert_eq!(event(&open(FileKind::Csv, "n\n7\n", free).expect("a file")[0]), json!({"n": "7", "who": "acme"}));
+    for (names, field) in [("Customer Ref", "customer_ref"), ("additional_report_data.plan", "plan")] {
+        let twice = partial(FileKind::Csv, format!("{names}\nx\n"), with(given)).expect_err(names).to_string();
+        assert!(twice.starts_with(&format!("{field} has a constant value")), "{twice}");
+    }
+    let columns = ColumnMap::parse(r#"{"customer_ref": null}"#).expect("a map");
+    let read = partial(FileKind::Csv, "customer_ref\nx\n", ReadOptions { columns, ..with(given) }).expect("a file");
+    assert_eq!(event(&read[0])["customer_ref"], "acme");
+    assert!(open(FileKind::Ndjson, "{}", with(given)).expect_err("no CSV").to_string().contains("only CSV"));
+}

@@ -293,7 +293,7 @@ impl Writer<'_> {
                 sums.push(Entry::figure(self.words.net, self.figures.amount(product.net)?));
             }
             let tax = if shows_tax { Some(self.tax_name(product.rates.tax.rate)?) } else { None };
-            Ok(Product { name: Text::new(product.name.as_str()), tax, lines, sums })
+            Ok(Product { name: Text::new(&content.heading(product)), tax, lines, sums })
         };
         content.products.iter().map(product).collect()
     }

@@ -12,6 +12,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use super::declare::{Body, answer, response};
+use super::effects::{DocumentChangeJson, EffectTotalsJson};
 use super::enums::ImportStateWord;
 use super::schemas::Schemas;
 use super::values::{CurrencyCode, TimestampText};
@@ -336,6 +337,13 @@ answer! {
         rejects: Vec<UndoRejectJson> = result.refused.iter().take(MAX_LISTED),
         /// Number of events still to delete; if not 0, send the same request again to continue.
         left: u64 = view.left,
+        /// First 1,000 documents with other billed amounts, each from before this request changed it first to after it changed it
+        /// last. Includes what others changed in between. Empty in a dry run, which returns its effects.
+        changes: Vec<DocumentChangeJson> = result.changes.iter().take(MAX_LISTED),
+        /// Number of further documents.
+        more_changes: u64 = result.changes.len().saturating_sub(MAX_LISTED) as u64,
+        /// Sums of all these documents by currency.
+        totals: Vec<EffectTotalsJson> = &result.totals,
     }
 }
 

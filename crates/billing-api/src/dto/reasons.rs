@@ -15,7 +15,7 @@ use billing_domain::refs::RefError;
 use billing_domain::text::TextError;
 use billing_domain::usage::ReportKeyError;
 use billing_domain::webhook::{UnknownEventType, WebhookUrlError};
-use billing_import::{ColumnMapError, DecimalSeparatorError, DelimiterError, FileNameError};
+use billing_import::{ColumnMapError, ConstantFieldsError, DecimalSeparatorError, DelimiterError, FileNameError};
 
 use crate::logo::LogoError;
 
@@ -35,6 +35,7 @@ impl Reason for FileNameError {}
 impl Reason for DecimalSeparatorError {}
 impl Reason for DelimiterError {}
 impl Reason for ColumnMapError {}
+impl Reason for ConstantFieldsError {}
 impl Reason for LabelKeyError {}
 
 impl Reason for TextError {

@@ -6,7 +6,7 @@ use billing_domain::event_input::OnConflict;
 use billing_domain::format::BuiltInFormat;
 use billing_domain::ports::ImportFilter;
 use billing_domain::text::OneLine;
-use billing_import::{ColumnMap, DecimalSeparator, Delimiter, FileName, ReadOptions};
+use billing_import::{ColumnMap, ConstantFields, DecimalSeparator, Delimiter, FileName, ReadOptions};
 
 use super::lists::NEWEST_FIRST;
 use super::updates::UpdateParams;
@@ -36,6 +36,8 @@ params! {
         /// New names of CSV columns, as a JSON object: `{"Zeit": "timestamp", "Kunde": "customer_ref"}`. Columns renamed
         /// to `null` are ignored; other columns retain their names.
         columns: ColumnMap = ColumnMap::default(),
+        /// Fields that every line of CSV has with the same value, as a JSON object: `{"usage_product_ref": "api-calls"}`.
+        constants: ConstantFields = ConstantFields::default(),
         /// First line to process, to continue an import that stopped. Lines count from 1, including the header line; in a
         /// JSON array, elements count. Earlier lines are not counted in the result. Default: 1.
         from_line: LineNumber = 1,
@@ -82,8 +84,8 @@ impl ImportParams {
         let format_name = self.format_name.unwrap_or_else(|| BuiltInFormat::Default.name());
         let format = NamedFormat::Name(format_name.clone());
         let format_name = (!format.is_default()).then(|| format_name.as_str().to_owned());
-        let Self { name, delimiter, columns, decimal, .. } = self;
-        let reading = ReadOptions { format_name, name, delimiter, columns, decimal };
+        let Self { name, delimiter, columns, constants, decimal, .. } = self;
+        let reading = ReadOptions { format_name, name, delimiter, columns, constants, decimal };
         let on_conflict = self.conflicts.on_conflict;
         ImportOptions { reading, format, dry_run: self.dry_run, on_conflict, from_line: self.from_line.into() }
     }
@@ -98,6 +100,7 @@ wire! {
     FileName: |node| node.parsed(FileName::parse),
         |_| text().min_length(Some(1)).max_length(Some(FileName::MAX_CHARS)).examples(["gateway-2026-01.csv"]);
     ColumnMap: |node| node.parsed(ColumnMap::parse), |_| text().examples([r#"{"Zeit": "timestamp", "note": null}"#]);
+    ConstantFields: |node| node.parsed(ConstantFields::parse), |_| text().examples([r#"{"usage_product_ref": "api-calls"}"#]);
     Delimiter: |node| node.parsed(Delimiter::parse), |_| text().min_length(Some(1)).max_length(Some(1));
     DecimalSeparator: |node| node.parsed(DecimalSeparator::parse), |_| text().enum_values(Some([".", ","]));
 }

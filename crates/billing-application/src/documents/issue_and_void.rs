@@ -22,7 +22,7 @@ use crate::notices;
 /// - [`UseCaseError::Unknown`] if the document does not exist.
 /// - [`UseCaseError::Conflict`] if it is not a draft, or if neither the service nor the caller trusts the clock.
 pub fn issue_document(cx: &mut Cx<'_>, document_ref: DocumentRef, trust_clock: bool) -> UseCaseResult<DocumentView> {
-    let is_dry_run = cx.recorder().is_some();
+    let is_dry_run = cx.is_dry_run();
     act(cx, AuditAction::Issue, document_ref, |cx, book, document| {
         if !is_dry_run && require_trusted_clock(cx.services, trust_clock)? {
             let draft = show_one(cx.tx, cx.organization, book, document_ref, cx.now)?;

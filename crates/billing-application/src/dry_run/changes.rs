@@ -122,6 +122,18 @@ impl DocumentChange {
         })
     }
 
+    /// Returns this change together with an earlier change of the same document.
+    pub(crate) fn following(self, earlier: &Self) -> UseCaseResult<Self> {
+        let effect = if earlier.effect == EffectKind::Opened && self.effect == EffectKind::Recomputed {
+            earlier.effect
+        } else {
+            self.effect
+        };
+        let figure = |earlier: FigureChange, later: FigureChange| FigureChange::new(self.currency, earlier.before, later.after);
+        let (billed, outstanding) = (figure(earlier.billed, self.billed)?, figure(earlier.outstanding, self.outstanding)?);
+        Ok(Self { effect, state_before: earlier.state_before, billed, outstanding, ..self })
+    }
+
     /// Returns the change of a document that exists or is planned after the change.
     pub(super) fn compare(effect: EffectKind, before: Option<&DocumentView>, after: &DocumentView) -> UseCaseResult<Self> {
         Self::new(effect, after, before, Some(after))
@@ -167,7 +179,7 @@ pub struct EffectTotals {
 
 impl EffectTotals {
     /// Returns the sums by currency, ordered by currency code.
-    pub(super) fn by_currency(changes: &[DocumentChange]) -> UseCaseResult<Vec<Self>> {
+    pub(crate) fn by_currency(changes: &[DocumentChange]) -> UseCaseResult<Vec<Self>> {
         let currencies: BTreeSet<Currency> = changes.iter().map(|change| change.currency).collect();
         let total = |currency: Currency| -> UseCaseResult<Self> {
             let of_currency = || changes.iter().filter(move |change| change.currency == currency);

@@ -23,7 +23,7 @@ use crate::error::UseCaseResult;
 
 /// Stores notifications of facts, and notices, in the transaction of the change. A dry run stores none.
 pub(crate) fn record(cx: &mut Cx<'_>, facts: &[Fact], notices: &[Notice]) -> UseCaseResult<()> {
-    if cx.recorder().is_some() {
+    if cx.is_dry_run() {
         return Ok(());
     }
     if !facts.is_empty() {

@@ -4,13 +4,14 @@
 //! An import may contain millions of events. Each transaction deletes at most [`UNDONE_PER_TRANSACTION`] events and records
 //! its progress. An interrupted undo therefore continues where it stopped, and repeated requests delete each event once.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::audit::AuditAction;
 use billing_domain::imports::{IMPORTS_KEPT_DAYS, ImportRecord, ImportUndo};
 use billing_domain::page::{ListSortKey, Page, PageRequest};
 use billing_domain::ports::{Access, ImportFilter, StoreError, transact};
-use billing_domain::refs::{CustomerId, EventRef, ImportPartRef, ImportRef, OrganizationId};
+use billing_domain::refs::{CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
 use super::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
 use super::ingest::MAX_HOLD_ATTEMPTS;
@@ -18,6 +19,7 @@ use crate::Services;
 use crate::audit::{AuditChange, AuditSubject, ImportUndoSummary};
 use crate::basics::DAY_SECONDS;
 use crate::carry_out::{Cx, Transactions};
+use crate::dry_run::{DocumentChange, EffectTotals};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// The maximum number of events deleted in one transaction. The limit keeps locks short.
@@ -69,6 +71,11 @@ pub struct UndoResult {
     pub already_deleted: Vec<EventRef>,
     /// Events that could not be deleted, with the errors. They still count.
     pub refused: Vec<(EventRef, UseCaseError)>,
+    /// The documents with other amounts, from before the first transaction that changed each to after the last one. Empty in a
+    /// dry run, which has effects of its own.
+    pub changes: Vec<DocumentChange>,
+    /// The sums of these changes by currency.
+    pub totals: Vec<EffectTotals>,
 }
 
 /// The work of one transaction of an undo.
@@ -88,6 +95,8 @@ pub struct UndoneStep {
     deleted: u64,
     already_deleted: Vec<EventRef>,
     refused: Vec<(EventRef, UseCaseError)>,
+    /// The changed documents.
+    changes: Vec<DocumentChange>,
     /// The processed part, if no event in it is left to delete.
     passed: Option<ImportPartRef>,
     is_last: bool,
@@ -107,7 +116,7 @@ pub fn undo_import(
 ) -> UseCaseResult<UndoResult> {
     let organization = transactions.author()?.organization;
     let mut step = UndoStep { organization, import_ref, after: None, refused: BTreeSet::new() };
-    let mut all = UndoneStep::default();
+    let (mut all, mut changes) = (UndoneStep::default(), ChangesOfSteps::default());
     let (mut is_begun, mut in_vain) = (false, 0);
     loop {
         let done = match take_turn(transactions, step.clone()) {
@@ -119,7 +128,8 @@ pub fn undo_import(
             }
         };
         is_begun = true;
-        let UndoneStep { deleted, already_deleted, refused, passed, is_last } = done;
+        let UndoneStep { deleted, already_deleted, refused, changes: changed, passed, is_last } = done;
+        changes.add(changed)?;
         let is_in_vain = deleted == 0 && already_deleted.is_empty() && refused.is_empty() && passed.is_none();
         in_vain = if is_in_vain { in_vain + 1 } else { 0 };
         all.deleted += deleted;
@@ -142,7 +152,42 @@ pub fn undo_import(
         }
         Ok::<_, UseCaseError>(view)
     })?;
-    Ok(UndoResult { view, deleted, already_deleted, refused })
+    let changes = changes.in_order();
+    let totals = EffectTotals::by_currency(&changes)?;
+    Ok(UndoResult { view, deleted, already_deleted, refused, changes, totals })
+}
+
+/// The changes of documents by several transactions, each document once.
+#[derive(Debug, Default)]
+struct ChangesOfSteps {
+    places: BTreeMap<DocumentRef, usize>,
+    changes: Vec<DocumentChange>,
+}
+
+impl ChangesOfSteps {
+    /// Adds the changes of the next transaction.
+    fn add(&mut self, changes: Vec<DocumentChange>) -> UseCaseResult<()> {
+        for change in changes {
+            let Some((document_ref, _)) = &change.document else { continue };
+            match self.places.entry(*document_ref) {
+                Entry::Occupied(place) => {
+                    let earlier = &mut self.changes[*place.get()];
+                    *earlier = change.following(earlier)?;
+                }
+                Entry::Vacant(place) => {
+                    place.insert(self.changes.len());
+                    self.changes.push(change);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the changes of billed amounts, in the order of the first change.
+    fn in_order(mut self) -> Vec<DocumentChange> {
+        self.changes.retain(|change| change.billed.before != change.billed.after);
+        self.changes
+    }
 }
 
 impl UndoStep {
@@ -182,7 +227,9 @@ impl UndoStep {
             .collect();
         let changing = ChangeBatch { asked: &asked };
         let (mut step, mut gone) = (UndoneStep::default(), Vec::new());
-        for (event_ref, outcome) in wanted.iter().zip(changing.decide(cx)?) {
+        let (outcomes, changes) = cx.with_effects(&mut |cx| changing.decide(cx))?;
+        step.changes = changes;
+        for (event_ref, outcome) in wanted.iter().zip(outcomes) {
             match outcome {
                 Some(Ok(ChangeOutcome::Deleted)) => step.deleted += 1,
                 Some(Err(UseCaseError::Unknown(_))) => step.already_deleted.push(*event_ref),

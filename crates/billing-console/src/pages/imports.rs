@@ -1,17 +1,19 @@
 //! Import pages. The forms carry the file from page to page, so that the server stores no pending file.
 
-use crate::{COLUMN_QUESTIONS, Crumb, Frame, Notice, PendingFile, href, listings};
+use crate::{
+    COLUMN_OF, COLUMN_QUESTIONS, Crumb, Frame, LIVE, Notice, ON_EVERY_LINE, OpenQuestion, PendingFile, ReadField, href, listings,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use billing_api::console::{Gateway, PageAnswer, Upload, UsageUpload};
-use billing_api::dto::imports::{ImportColumnJson, ImportResultJson, UndoRejectJson};
+use billing_api::dto::imports::{ImportColumnJson, ImportResultJson, UndoResultJson};
 use billing_api::json_view::{JsonAnswer, JsonView};
 use billing_api::operation::Described as _;
 use billing_api::operations::{GetImport, ImportUsage, UndoImport};
 use billing_application::UseCase;
 use billing_import::{ColumnMap, FileError, FileKind, ReadOptions, UsageFile};
 use maud::Markup;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::lists::some_of;
 use super::page_builder::PageBuilder;
@@ -24,13 +26,15 @@ use billing_api::problem::Problem;
 const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// Number of lines whose values the questions about columns show.
 const MAX_SAMPLES: usize = 3;
+/// Maximum length of a sample.
+const MAX_SAMPLE_CHARS: usize = 80;
 /// Name prefix of pasted text.
 const PASTED: &str = "pasted";
 
 /// Renders the page of an import.
 pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuilder, Problem> {
     let import = user.get::<GetImport>(reference).await?;
-    let body = crate::import(import.view(), user.may(UseCase::UndoImport));
+    let body = crate::import(import.view(), user.may(UseCase::UndoImport), &Markup::default());
     Ok(PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body })
 }
 
@@ -42,11 +46,11 @@ pub(super) async fn undo_page(user: &SessionUser, reference: &str) -> Result<Pag
 async fn undo_page_with(
     user: &SessionUser,
     reference: &str,
-    rejects: JsonView<'_, Vec<UndoRejectJson>>,
+    result: JsonView<'_, UndoResultJson>,
 ) -> Result<PageBuilder, Problem> {
     let import = user.quietly().get::<GetImport>(reference).await?;
     user.shows(&UndoImport::SPEC, reference, "");
-    let body = crate::import_undo(import.view(), rejects);
+    let body = crate::import_undo(import.view(), result);
     Ok(PageBuilder { title: "Undo import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(Some(reference)), body })
 }
 
@@ -60,11 +64,20 @@ fn crumbs(of: Option<&str>) -> Vec<Crumb> {
 /// Undoes an import and shows the remaining events.
 pub(super) async fn undo(user: &SessionUser, reference: &str) -> Result<PageAnswer, Problem> {
     let result = user.carry_out::<UndoImport>(reference, None, None).await?;
-    if !result.view().refused().is_amount() {
-        return Ok(to(&format!("{}?done=undo", href(&[listings::IMPORTS.part, reference]))));
+    if result.view().refused().is_amount() {
+        let made = undo_page_with(user, reference, result.view()).await?;
+        return Ok(html(made.page(user, None)));
     }
-    let made = undo_page_with(user, reference, result.view().rejects()).await?;
-    Ok(html(made.page(user, None)))
+    let import = user.quietly().get::<GetImport>(reference).await?;
+    let changed = crate::undone_documents(result.view());
+    let body = crate::import(import.view(), user.may(UseCase::UndoImport), &changed);
+    let made = PageBuilder { title: "Import".to_owned(), part: listings::IMPORTS.part, crumbs: crumbs(None), body };
+    let done = if result.view().left().is_amount() {
+        "Import undone in part. Some events remain: continue the undo."
+    } else {
+        "Import undone. No events remain."
+    };
+    Ok(html(made.page(user, Some(Notice::Done(done.to_owned())))))
 }
 
 /// Renders the upload page.
@@ -106,46 +119,161 @@ pub(super) async fn act(user: &SessionUser, gateway: &dyn Gateway) -> PageAnswer
 }
 
 async fn carry_out(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
+    if form.text(LIVE).is_some() {
+        return live(user, form).await;
+    }
     let (name, bytes) = file(form)?;
-    let format_name = form.text("format_name").unwrap_or_default().to_owned();
     let submitted = columns(form);
-    let is_import = form.text("do") == Some("import");
-    let updates = form.text("on_conflict").is_some();
-    let is_first_look = !is_import && submitted.is_none() && format_name.is_empty();
+    let chosen = form.texts("column").zip(form.texts("called"));
+    let file = PendingFile {
+        content: STANDARD.encode(&bytes),
+        format_name: form.text("format_name").unwrap_or_default().to_owned(),
+        columns: chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect(),
+        constants: constants(form),
+        updates: form.text("on_conflict").is_some(),
+        name,
+    };
+    if form.text("do") == Some("import") {
+        return imported(user, &file, &bytes, submitted.as_ref()).await;
+    }
     let mut guess = None;
-    if is_first_look {
-        guess = guessed(columns_of(&bytes, None)?.view());
-        let columns = columns_of(&bytes, guess.as_ref())?;
-        let questions = crate::open_questions(columns.view());
+    if file.format_name.is_empty() {
+        if submitted.is_none() {
+            guess = guessed(columns_of(&bytes, None)?.view());
+        }
+        let columns = match columns_of(&bytes, submitted.as_ref().or(guess.as_ref())) {
+            Ok(columns) => columns,
+            Err(problem) => return chosen_again(user, &file, &bytes, problem).await,
+        };
+        let questions = crate::open_questions(columns.view(), &file.constants);
         if !questions.is_empty() {
-            let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns: Vec::new(), updates };
-            let body = crate::import_questions(&file, columns.view(), &questions);
-            return Ok(html(form_page(user, body).page(user, None)));
+            return Ok(asked(user, &file, columns.view(), (&questions, &[]), submitted.is_some()));
         }
     }
     let called = submitted.as_ref().or(guess.as_ref());
-    let imported = import(user, (&name, &bytes), (&format_name, called), (updates, !is_import)).await?;
-    let chosen = form.texts("column").zip(form.texts("called"));
-    let columns = chosen.map(|(column, called)| (column.to_owned(), called.to_owned())).collect();
-    if is_import {
-        let (result, stop) = imported;
-        let page = href(&[listings::IMPORTS.part, &result.view().import_ref().to_text()]);
-        if !result.view().refused().is_amount() && stop.is_none() {
-            return Ok(to(&format!("{page}?done=import")));
+    let tried = match import(user, (&file, &bytes), called, true).await {
+        Err(problem) if problem.code() == "malformed_file" && submitted.is_some() => {
+            return chosen_again(user, &file, &bytes, problem).await;
         }
-        let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns, updates };
-        let body = crate::import_result(&file, result.view());
-        let framed = user.frame("Import result".to_owned());
-        let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
-        return Ok(page_of(stop, user.page(&frame, &body)));
-    }
-    let (result, stop) = match &submitted {
-        Some(submitted) => by_name(user, form, (&name, &bytes, submitted), imported).await?,
-        None => imported,
+        tried => tried?,
     };
-    let file = PendingFile { name, content: STANDARD.encode(&bytes), format_name, columns, updates };
-    let body = crate::import_check(&file, JsonView::of(&formats(user).await?), result.view());
+    let (result, stop) = match &submitted {
+        Some(submitted) if file.format_name.is_empty() => by_name(user, form, (&file, &bytes, submitted), tried).await?,
+        Some(_) | None => tried,
+    };
+    let formats = formats(user).await?;
+    let formats = JsonView::of(&formats);
+    if let (Some(format), None) = (crate::format_of(formats, &file.format_name), &submitted) {
+        // Expressions can do without a field, so only rejected lines lead to questions.
+        let questions = crate::missing_fields(format, result.view().columns(), &file.constants);
+        if !questions.is_empty() && result.view().refused().is_amount() {
+            let read = crate::read_fields(format);
+            return Ok(asked(user, &file, result.view().columns(), (&questions, &read), false));
+        }
+    }
+    let body = crate::import_check(&file, formats, result.view());
     Ok(page_of(stop, form_page(user, body).page(user, None)))
+}
+
+/// Imports the file and shows the import, or its result if it was not complete.
+async fn imported(
+    user: &SessionUser,
+    file: &PendingFile,
+    bytes: &[u8],
+    submitted: Option<&Map<String, Value>>,
+) -> Result<PageAnswer, Problem> {
+    let (result, stop) = import(user, (file, bytes), submitted, false).await?;
+    let page = href(&[listings::IMPORTS.part, &result.view().import_ref().to_text()]);
+    if !result.view().refused().is_amount() && stop.is_none() {
+        return Ok(to(&format!("{page}?done=import")));
+    }
+    let body = crate::import_result(file, result.view());
+    let framed = user.frame("Import result".to_owned());
+    let frame = Frame { part: listings::IMPORTS.part, crumbs: crumbs(None), ..framed };
+    Ok(page_of(stop, user.page(&frame, &body)))
+}
+
+/// Returns the page with questions about columns. Questions that an answer left open are errors.
+fn asked(
+    user: &SessionUser,
+    file: &PendingFile,
+    columns: JsonView<'_, Vec<ImportColumnJson>>,
+    (questions, read): (&[OpenQuestion], &[ReadField]),
+    is_repeated: bool,
+) -> PageAnswer {
+    let body = crate::import_questions(file, columns, questions, read, is_repeated);
+    let page = form_page(user, body).page(user, None);
+    if !is_repeated {
+        return html(page);
+    }
+    let remedies: Vec<String> = questions.iter().map(OpenQuestion::remedy).collect();
+    caption(Problem::malformed("malformed_file", remedies.join(" ")), page)
+}
+
+/// Returns the page on which columns are chosen again, after a choice that cannot be read.
+async fn chosen_again(user: &SessionUser, file: &PendingFile, bytes: &[u8], problem: Problem) -> Result<PageAnswer, Problem> {
+    let mut columns = columns_of(bytes, None)?.view().json().clone();
+    for column in columns.as_array_mut().into_iter().flatten() {
+        if let Some((name, called)) = file.columns.iter().find(|(name, _)| column["name"] == name.as_str()) {
+            column["called"] = match called.as_str() {
+                "" => name.as_str().into(),
+                "-" => Value::Null,
+                called => called.into(),
+            };
+        }
+    }
+    let body = crate::import_columns(file, JsonView::of(&formats(user).await?), JsonView::of(&columns), problem.detail());
+    Ok(caption(problem, form_page(user, body).page(user, None)))
+}
+
+/// Answers the script of the upload page: the fields that the import reads, and the columns of the beginning of the file.
+async fn live(user: &SessionUser, form: &Upload) -> Result<PageAnswer, Problem> {
+    let formats = formats(user).await?;
+    let format = crate::format_of(JsonView::of(&formats), form.text("format_name").unwrap_or_default());
+    let columns = match file(form) {
+        Ok((_, bytes)) => Some(fields_of(&bytes)?),
+        Err(_) => None,
+    };
+    let view = columns.as_ref().map(JsonAnswer::view);
+    let columns = match (format, view) {
+        (None, Some(view)) => guessed(view).map(|guess| renamed(view, &guess)),
+        _ => None,
+    }
+    .or(columns);
+    let body = crate::import_fields(format, columns.as_ref().map(JsonAnswer::view));
+    Ok(html(form_page(user, maud::html! { div data-result { (body) } }).page(user, None)))
+}
+
+/// Returns columns with the names of a guess.
+fn renamed(columns: JsonView<'_, Vec<ImportColumnJson>>, guess: &Map<String, Value>) -> JsonAnswer<Vec<ImportColumnJson>> {
+    let mut columns = columns.json().clone();
+    for column in columns.as_array_mut().into_iter().flatten() {
+        if let Some(called) = column["name"].as_str().and_then(|name| guess.get(name)) {
+            column["called"] = called.clone();
+        }
+    }
+    JsonAnswer::from(columns)
+}
+
+/// Returns the columns of a file, or the fields of its first event.
+fn fields_of(bytes: &[u8]) -> Result<JsonAnswer<Vec<ImportColumnJson>>, Problem> {
+    if kind_of(bytes).1 == FileKind::Csv {
+        return columns_of(bytes, None);
+    }
+    // A usage format reads the event as it is.
+    let reading = ReadOptions { format_name: Some(String::new()), ..ReadOptions::default() };
+    let first = UsageFile::open(bytes, kind_of(bytes).1, reading).and_then(|mut file| file.next_line()).map_err(malformed)?;
+    let event = first.and_then(|line| line.event.ok()).map(|event| event.event).unwrap_or_default();
+    let Ok(Value::Object(members)) = billing_json::read(event.as_bytes()) else { return Ok(JsonAnswer::from(json!([]))) };
+    let column = |(name, value): (String, Value)| {
+        let sample: String = JsonView::<Value>::of(&value).to_text().chars().take(MAX_SAMPLE_CHARS).collect();
+        json!({"name": name, "called": name, "report_data": false, "samples": [sample]})
+    };
+    Ok(JsonAnswer::from(Value::from_iter(members.into_iter().map(column))))
+}
+
+fn malformed(error: FileError) -> Problem {
+    Problem::malformed("malformed_file", error.to_string())
 }
 
 /// Returns a page with a result. The page of an import that stopped has the status of its problem.
@@ -188,7 +316,7 @@ fn file(form: &Upload) -> Result<(String, Vec<u8>), Problem> {
 async fn by_name(
     user: &SessionUser,
     form: &Upload,
-    (name, bytes, submitted): (&str, &[u8], &Map<String, Value>),
+    (file, bytes, submitted): (&PendingFile, &[u8], &Map<String, Value>),
     by_reference: ImportOutcome,
 ) -> Result<ImportOutcome, Problem> {
     let (mut best, mut columns) = (by_reference, submitted.clone());
@@ -199,7 +327,7 @@ async fn by_name(
             break;
         }
         let other: Map<String, Value> = columns.clone().into_iter().chain([(column.to_owned(), (*by_name).into())]).collect();
-        let tried = import(user, (name, bytes), ("", Some(&other)), (form.text("on_conflict").is_some(), true)).await?;
+        let tried = import(user, (file, bytes), Some(&other), true).await?;
         if refused(&tried) < refused(&best) {
             (best, columns) = (tried, other);
         }
@@ -207,12 +335,25 @@ async fn by_name(
     Ok(best)
 }
 
-/// Returns the columns that answer questions, with the fields of each question.
+/// Returns the columns that answer questions, with the fields of each question. A value for every line replaces the column.
 fn answers(form: &Upload) -> impl Iterator<Item = (&str, &'static [&'static str])> {
     COLUMN_QUESTIONS.iter().filter_map(|question| {
-        let column = form.text(question.fields.first()?).filter(|column| !column.is_empty())?;
-        Some((column, question.fields))
+        let field = question.fields.first()?;
+        let column = form.text(field).filter(|column| !column.is_empty())?;
+        let is_constant = constants(form).iter().any(|(constant, _)| constant == field);
+        (!is_constant).then_some((column, question.fields))
     })
+}
+
+/// Returns the fields with the same value on every line.
+fn constants(form: &Upload) -> Vec<(String, String)> {
+    of_prefix(form, ON_EVERY_LINE).map(|(field, value)| (field.to_owned(), value.to_owned())).collect()
+}
+
+/// Returns the filled form fields with a prefix, without the prefix.
+fn of_prefix<'f>(form: &'f Upload, prefix: &'static str) -> impl Iterator<Item = (&'f str, &'f str)> {
+    let text = |bytes: &'f [u8]| std::str::from_utf8(bytes).ok().map(str::trim).filter(|text| !text.is_empty());
+    form.0.iter().filter_map(move |field| Some((field.name.strip_prefix(prefix)?, text(&field.bytes)?)))
 }
 
 /// Returns the chosen column names; `None` if the form has none.
@@ -227,12 +368,12 @@ fn columns(form: &Upload) -> Option<Map<String, Value>> {
         called => Some((column.to_owned(), called.into())),
     };
     let answered = answers(form).filter_map(|(column, fields)| Some((column.to_owned(), (*fields.first()?).into())));
-    Some(submitted.into_iter().filter_map(called).chain(answered).collect())
+    let of_format = of_prefix(form, COLUMN_OF).map(|(field, column)| (column.to_owned(), field.into()));
+    Some(submitted.into_iter().filter_map(called).chain(answered).chain(of_format).collect())
 }
 
 /// Returns the columns of a file in the default shape, with the values of the first lines.
 fn columns_of(bytes: &[u8], called: Option<&Map<String, Value>>) -> Result<JsonAnswer<Vec<ImportColumnJson>>, Problem> {
-    let malformed = |error: FileError| Problem::malformed("malformed_file", error.to_string());
     let called = called.map(|called| ColumnMap::parse(&Value::from(called.clone()).to_string()));
     let reading = ReadOptions {
         columns: called.transpose().map_err(|_| Problem::internal())?.unwrap_or_default(),
@@ -277,16 +418,19 @@ type ImportOutcome = (JsonAnswer<ImportResultJson>, Option<Problem>);
 /// Calls the API to import a file.
 async fn import(
     user: &SessionUser,
-    (name, bytes): (&str, &[u8]),
-    (format_name, columns): (&str, Option<&Map<String, Value>>),
-    (updates, dry_run): (bool, bool),
+    (file, bytes): (&PendingFile, &[u8]),
+    columns: Option<&Map<String, Value>>,
+    dry_run: bool,
 ) -> Result<ImportOutcome, Problem> {
     let (media_type, kind) = kind_of(bytes);
     let columns = columns.filter(|columns| !columns.is_empty()).map(|columns| Value::from(columns.clone()).to_string());
-    let mut submitted = vec![("name", name), ("dry_run", if dry_run { "true" } else { "false" })];
-    submitted.extend(updates.then_some(("on_conflict", "UPDATE")));
-    submitted.extend((!format_name.is_empty()).then_some(("format_name", format_name)));
+    let constants: Value = file.constants.iter().cloned().collect();
+    let constants = (!file.constants.is_empty()).then(|| constants.to_string());
+    let mut submitted = vec![("name", file.name.as_str()), ("dry_run", if dry_run { "true" } else { "false" })];
+    submitted.extend(file.updates.then_some(("on_conflict", "UPDATE")));
+    submitted.extend((!file.format_name.is_empty()).then_some(("format_name", file.format_name.as_str())));
     submitted.extend(columns.as_deref().map(|columns| ("columns", columns)));
+    submitted.extend(constants.as_deref().map(|constants| ("constants", constants)));
     let file = UsageUpload { media_type, kind, bytes: bytes.to_vec() };
     match user.import(&crate::query(&submitted), file).await {
         Ok(answer) => Ok((ImportUsage::answer(answer.json()?), None)),

@@ -18,6 +18,9 @@ use super::references;
 use super::reply::{belongs_beside, caption, html, to};
 use super::session_user::SessionUser;
 
+/// The field with the key of an attribute without a column, and the field with its values.
+const NEW_KEY: &str = "new/key";
+const NEW_VALUES: &str = "new/values";
 /// The field of a price per unit.
 const UNIT_PRICE: &str = "price/unit_price";
 
@@ -26,18 +29,21 @@ struct RowForm<'a> {
     user: &'a SessionUser,
     pricing: JsonAnswer<PricingJson>,
     usage_product_ref: String,
-    /// Index of the new line item: after the last one with a condition, so that the order of lines is that of the table.
+    /// Index of the new line item: after the last one with a condition, so that the order of lines is that of the table. The first one
+    /// comes before the line item that then counts the rest.
     place: usize,
     keys: Vec<String>,
+    /// Index of the line item that counts all events of the usage product until now.
+    whole: Option<usize>,
 }
 
-/// Renders the form, filled with the labels in the query. Without a table for the usage product, leads to the pricing.
+/// Renders the form, filled with the labels in the query. If the pricing does not bill the usage product, leads to the pricing.
 ///
 /// # Errors
 /// Returns the problem of a failed API call.
 pub(super) async fn show(user: &SessionUser, reference: &str, asked: &FormData) -> Result<PageAnswer, Problem> {
     let form = RowForm::at(user, reference).await?;
-    if form.keys.is_empty() {
+    if form.keys.is_empty() && form.whole.is_none() {
         return Ok(to(&href(&["pricings", reference])));
     }
     Ok(html(form.page(&form.prefilled(asked), None)))
@@ -91,37 +97,59 @@ fn label(key: &str) -> String {
     format!("where/{key}")
 }
 
+/// Returns the values of a field, one of each line. A value may contain commas.
+fn values_of(submitted: &FormData, name: &str) -> Vec<String> {
+    let lines = field(submitted, name).unwrap_or_default().lines().map(str::trim);
+    lines.filter(|value| !value.is_empty()).map(str::to_owned).collect()
+}
+
 impl<'a> RowForm<'a> {
     async fn at(user: &'a SessionUser, reference: &str) -> Result<Self, Problem> {
         let pricing = user.get::<GetPricing>(reference).await?;
         let usage_product_ref = field(&query(&user.request), "usage_product_ref").unwrap_or_default().to_owned();
         let view = pricing.view();
         let table = PriceTable::all(view).0.into_iter().find(|table| table.usage_product_ref == usage_product_ref);
-        let keys = table.map(|table| table.keys.into_iter().map(str::to_owned).collect()).unwrap_or_default();
+        let keys: Vec<String> = table.map(|table| table.keys.into_iter().map(str::to_owned).collect()).unwrap_or_default();
         let is_of_table =
             |item: &JsonView<'_, LineItemJson>| item.condition().is_there() && item.usage_product_ref().is(&usage_product_ref);
         let items: Vec<JsonView<'_, LineItemJson>> = view.line_items().items().collect();
-        let place = items.iter().rposition(is_of_table).map_or(items.len(), |last| last + 1);
-        Ok(Self { user, usage_product_ref, place, keys, pricing })
+        let is_whole = |item: &JsonView<'_, LineItemJson>| {
+            crate::counts_all_events(*item) && item.usage_product_ref().is(&usage_product_ref)
+        };
+        let whole = if keys.is_empty() { items.iter().position(is_whole) } else { None };
+        let place = items.iter().rposition(is_of_table).map_or(whole.unwrap_or(items.len()), |last| last + 1);
+        Ok(Self { user, usage_product_ref, place, keys, whole, pricing })
     }
 
     /// Returns the field of an error: that of the new line item, or else the pointer.
     fn field_of<'e>(&self, error: &'e FieldProblem) -> &'e str {
         let pointer = error.pointer.trim_start_matches('/');
-        pointer.strip_prefix(&format!("{LINE_ITEMS}/{}/", self.place)).unwrap_or(pointer)
+        let own = pointer.strip_prefix(&format!("{LINE_ITEMS}/{}/", self.place)).unwrap_or(pointer);
+        match own.strip_prefix("where/").map(|key| key.split('/').next().unwrap_or(key)) {
+            Some(key) => self.keys.iter().find(|known| *known == key).map_or(NEW_KEY, |_| &own[..("where/".len() + key.len())]),
+            None if own == "where" => NEW_KEY,
+            None => own,
+        }
     }
 
     /// Returns the form data with the labels of a query.
     fn prefilled(&self, asked: &FormData) -> FormData {
         let text = |key: &String| Some((label(key), field(asked, &format!("{LABEL}{key}"))?.to_owned()));
         let mut values: FormData = self.keys.iter().filter_map(text).collect();
+        // The first attribute of rejected usage is a guess for the first column.
+        let first = asked.iter().find_map(|(name, text)| Some((name.strip_prefix(LABEL)?.to_owned(), text.clone())));
+        if let (Some((key, text)), true) = (first, self.keys.is_empty()) {
+            values.extend([(NEW_KEY.to_owned(), key), (NEW_VALUES.to_owned(), text)]);
+        }
         values.push(("name".to_owned(), self.proposed_name(&values)));
         values
     }
 
     /// Returns the name that the labels give, such as `gpt-5 input`.
     fn proposed_name(&self, submitted: &FormData) -> String {
-        self.keys.iter().filter_map(|key| field(submitted, &label(key))).collect::<Vec<_>>().join(" ")
+        let fields = self.keys.iter().map(|key| label(key)).chain([NEW_VALUES.to_owned()]);
+        let values: Vec<String> = fields.flat_map(|name| values_of(submitted, &name)).collect();
+        values.join(" ")
     }
 
     /// Returns the edit with the new line item.
@@ -131,8 +159,13 @@ impl<'a> RowForm<'a> {
         let stated = |name: &str| field(submitted, name).map(str::to_owned);
         let name = stated("name").unwrap_or_else(|| self.proposed_name(submitted));
         let made = || references::free(&references::reference_of(&name).unwrap_or_else(|| "price".to_owned()), &ids);
-        let values = |text: &str| -> Value { text.split(',').map(str::trim).filter(|value| !value.is_empty()).collect() };
-        let condition = self.keys.iter().filter_map(|key| Some((key.clone(), values(field(submitted, &label(key))?))));
+        let known = self.keys.iter().map(|key| (key.clone(), values_of(submitted, &label(key))));
+        let new = (stated(NEW_KEY).unwrap_or_default(), values_of(submitted, NEW_VALUES));
+        let condition = known.chain([new]).filter(|(key, values)| !key.is_empty() && !values.is_empty());
+        let condition = condition.map(|(key, values)| (key, Value::from(values)));
+        if let Some(Value::Object(whole)) = self.whole.and_then(|whole| items.get_mut(whole)) {
+            whole.insert("rest".to_owned(), Value::from(true));
+        }
         let item = Map::from_iter([
             ("line_item_id".to_owned(), Value::from(stated("line_item_id").unwrap_or_else(made))),
             ("name".to_owned(), Value::from(name)),
@@ -147,18 +180,29 @@ impl<'a> RowForm<'a> {
 
     fn page(&self, submitted: &FormData, problem: Option<&Problem>) -> String {
         let errors = problem.map_or(&[][..], Problem::errors);
-        let text = |name: &str, label: &str, meaning: &str| {
+        let input = |name: &str, label: &str, meaning: &str, kind: InputKind| {
             let wrong = errors.iter().filter(|error| self.field_of(error) == name).map(|error| error.detail.clone()).collect();
-            let (value, required) = (field(submitted, name).unwrap_or_default().to_owned(), name == UNIT_PRICE);
-            let (name, label, meaning, kind, of_words) =
-                (name.to_owned(), label.to_owned(), meaning.to_owned(), InputKind::Text, Vec::new());
+            let value = field(submitted, name).unwrap_or_default().to_owned();
+            let required = name == UNIT_PRICE || self.keys.is_empty() && [NEW_KEY, NEW_VALUES].contains(&name);
+            let (name, label, meaning, of_words) = (name.to_owned(), label.to_owned(), meaning.to_owned(), Vec::new());
             Item::Field(Field { name, label, meaning, kind, required, value, wrong, of_words, switches: false, waits: false })
         };
-        let values = |key: &String| text(&label(key), key, "One value, or several with commas. Empty: any value.");
+        let text = |name: &str, label: &str, meaning: &str| input(name, label, meaning, InputKind::Text);
+        let values = |key: &String| input(&label(key), key, "One value on each line. Empty: any value.", InputKind::Lines);
         let mut items: Vec<Item> = self.keys.iter().map(values).collect();
+        let of_key = [
+            text(NEW_KEY, "Attribute", "Key of the report data that selects the price, such as model."),
+            input(NEW_VALUES, "Values", "One value on each line.", InputKind::Lines),
+        ];
         items.push(text(UNIT_PRICE, "Price per unit", "Such as 0.000002."));
         items.push(text("name", "Name", "Name of the line on documents. Default: the values of the labels."));
-        let more = vec![text("line_item_id", "Reference", "Default: made from the name.")];
+        let mut more = vec![text("line_item_id", "Reference", "Default: made from the name.")];
+        // Of a table, a new attribute is the exception.
+        if self.keys.is_empty() {
+            items.splice(0..0, of_key)
+        } else {
+            more.splice(0..0, of_key)
+        };
         let is_beside = |error: &&FieldProblem| items.iter().chain(&more).any(|item| item.name() == self.field_of(error));
         let others = errors.iter().filter(|error| !is_beside(error));
         let others = others.map(|error| format!("{}: {}", self.field_of(error), error.detail)).collect();
@@ -168,7 +212,12 @@ impl<'a> RowForm<'a> {
         let back = href(&["pricings", &reference]);
         let form = Form {
             title: title.clone(),
-            tells: "Adds a line item for events with these labels. Existing contracts keep their prices until you reprice them.",
+            tells: if self.keys.is_empty() {
+                "Adds a line item for events with these values. The present price then counts all other events. Existing contracts keep \
+                 their prices until you reprice them."
+            } else {
+                "Adds a line item for events with these labels. Existing contracts keep their prices until you reprice them."
+            },
             action: add_price(&reference, &self.usage_product_ref, &[]),
             button: "Add price",
             others: detail.unwrap_or(others),

@@ -45,7 +45,6 @@ pub(super) fn done(user: &SessionUser) -> Option<Notice> {
         "delete-key" => "API key deleted.",
         "run" => "Billing run finished.",
         "import" => "File imported.",
-        "undo" => "Import undone. No events remain.",
         "password" => "Password changed. Your other sessions have ended.",
         "remove" => "Second factor removed.",
         "send" => "The notification is sent again.",

@@ -2,6 +2,7 @@
 
 pub mod calculation;
 pub mod files;
+mod headings;
 pub mod legal_particulars;
 pub mod lines;
 pub mod linking;

@@ -74,6 +74,21 @@ fn each_tax_rate_is_rounded_once_over_all_its_products() {
 }
 
 #[test]
+fn products_of_one_name_have_their_numbers_in_their_headings() {
+    let team = |workspace: &str| terms("2026-01-01", "2026-01-31").pricing("team").where_labels(&[("workspace", &[workspace])]);
+    let other = terms("2026-01-01", "2026-01-31").pricing("other").fixed("base", "1");
+    let prices = pricing("team").fixed("fee", "50.00").usage("calls", per_unit("0.10"));
+    let headings = |story: &Simulation| {
+        let content = first_invoice(story, "2026-02-01");
+        content.products.iter().map(|product| content.heading(product)).collect::<Vec<_>>()
+    };
+    let story = Simulation::new().pricing(prices).contract(other).contract(team("w1"));
+    assert_eq!(headings(&story), ["other", "team"]);
+    assert_eq!(headings(&story.clone().contract(team("w2"))), ["other", "team (1)", "team (2)"]);
+    assert_eq!(headings(&story.contract(team("w2").named("Team w2"))), ["other", "team", "Team w2"]);
+}
+
+#[test]
 fn fixed_items_cost_the_days_of_a_partial_period() {
     let story = Simulation::new().contract(partial().fixed("base", "100").fixed("seat", "0.01"));
     // 100 × 17 ÷ 31 = 54.838…

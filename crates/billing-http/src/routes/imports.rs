@@ -118,7 +118,7 @@ fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
         FileKind::Ndjson => file.bytes.split(|byte| *byte == b'\n').map(value).collect(),
         FileKind::Json => value(&file.bytes),
     };
-    let ReadOptions { format_name, name, delimiter, columns, decimal } = &asked.reading;
+    let ReadOptions { format_name, name, delimiter, columns, constants, decimal } = &asked.reading;
     let mut stated = json!({
         "file": whole,
         "type": file.media_type,
@@ -130,6 +130,9 @@ fn stated(asked: &ImportOptions, file: &UploadedFile) -> Value {
     // Defaults are omitted, so that the fingerprints of requests stored before these options were added stay the same.
     if !columns.is_empty() {
         stated["columns"] = columns.as_json();
+    }
+    if !constants.is_empty() {
+        stated["constants"] = constants.as_json();
     }
     if asked.on_conflict == OnConflict::Update {
         stated["on_conflict"] = "UPDATE".into();

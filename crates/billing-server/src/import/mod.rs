@@ -24,7 +24,7 @@ use billing_application::usage::{
 use billing_application::{Transactions, UseCase, run};
 use billing_domain::access::Principal;
 use billing_domain::imports::ImportedFileFacts;
-use billing_import::{ColumnMap, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
+use billing_import::{ColumnMap, ConstantFields, FileError, FileKind, FileName, ReadOptions, UsageFile, fingerprint};
 use flate2::bufread::MultiGzDecoder;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -50,6 +50,7 @@ pub(crate) fn import(settings: &ImportSettings) -> CommandResult<()> {
         name: Some(name.clone()),
         delimiter: settings.delimiter,
         columns: ColumnMap::default(),
+        constants: ConstantFields::default(),
         decimal: settings.decimal,
     };
     let read_bytes = Arc::new(AtomicU64::new(0));

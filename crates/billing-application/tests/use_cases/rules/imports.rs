@@ -12,6 +12,7 @@ use billing_domain::event_input::{FileEvent, FileEventKey};
 use billing_domain::format::BuiltInFormat;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::{ImportState, ImportedFileFacts};
+use billing_domain::money::MoneySum;
 use billing_domain::page::{Direction, ListSortKey, PageRequest};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::{EventFilter, EventSortKey, ImportFilter};
@@ -206,6 +207,23 @@ fn undoing_stops_when_there_is_no_time_and_goes_on_where_it_was() {
     assert_eq!((rest.deleted, rest.view.left, rest.view.import.state()), (first.view.left, 0, ImportState::Undone));
     assert_eq!(rest.view.import.undone.map(|undone| undone.deleted), Some(many));
     assert_documents(&books, &["UB-INV-1 DRAFT | 2026-01-01…2026-01-31 calls × 0: 0.00 | total 0.00 EUR"]);
+}
+
+#[test]
+fn an_undo_in_several_transactions_has_each_document_once_with_its_totals() {
+    let books = january();
+    books.calls("2026-01-09T00:00:00Z", "5");
+    let many = 2 * UNDONE_PER_TRANSACTION as u64 + 50;
+    let (import_ref, ..) = import(&books, 0..many, false);
+    let total = |figure: Option<MoneySum>| figure.map(|sum| sum.to_decimal().to_string());
+    let (before, after) = (Some("55.50".to_owned()), Some("0.50".to_owned()));
+    let undone = undo(&books, import_ref.expect("an import record"), &|| true);
+    let [change] = undone.changes.as_slice() else { panic!("one document: {:?}", undone.changes) };
+    let number = change.document.as_ref().map(|(_, number)| number.to_string());
+    assert_eq!((number.as_deref(), undone.deleted), (Some("UB-INV-1"), many));
+    assert_eq!((total(change.billed.before), total(change.billed.after)), (before.clone(), after.clone()));
+    let [sums] = undone.totals.as_slice() else { panic!("one currency: {:?}", undone.totals) };
+    assert_eq!((total(sums.billed.before), total(sums.billed.after)), (before, after));
 }
 
 #[test]
