@@ -42,8 +42,8 @@ use billing_application::contracts::{
     ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
 use billing_application::documents::{
-    DocumentQuery, DocumentView, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment,
-    refund, reverse_payment, unapply, void_document, write_off,
+    DocumentQuery, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment, refund,
+    reverse_payment, unapply, void_document, write_off,
 };
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -60,14 +60,14 @@ use billing_domain::audit::AuditActor;
 use billing_domain::charge::Charge;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::lines::LedgerLine;
-use billing_domain::document::totals::{BilledProduct, DocumentContent};
-use billing_domain::document::{Document, DocumentKind, DocumentState, LifecycleStatus, Settlement};
+use billing_domain::document::totals::DocumentContent;
+use billing_domain::document::{Document, LifecycleStatus, Settlement};
 use billing_domain::format::BuiltInFormat;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::imports::ImportedFileFacts;
 use billing_domain::ledger::BookRows;
 use billing_domain::metadata::Metadata;
-use billing_domain::money::{Money, MoneySum};
+use billing_domain::money::Money;
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
