@@ -125,6 +125,9 @@ fn what_is_no_cloud_event_is_refused(database: &Database) {
         ["/specversion unsupported_cloudevent"]
     );
     assert_eq!(refused(&with(json!({"source": "", "id": 5})), 422, "validation_failed"), ["/source empty", "/id wrong_type"]);
+    // The pairs (`/a`, `b\0c`) and (`/a\0b`, `c`) would have the same key.
+    let split = with(json!({"source": "/a\0b", "id": "b\0c"}));
+    assert_eq!(refused(&split, 422, "validation_failed"), ["/source invalid_format", "/id invalid_format"]);
     assert_eq!(refused(&with(json!({"data": {"quantity": "many"}})), 422, "format_error"), ["/event format_error"]);
     assert_eq!(refused(&with(json!({"subject": null})), 422, "format_error"), ["/event format_error"]);
     refused(&send(&client, &format!("{FORMATTED}?format_name=none"), &calls("e-1", 5)), 422, "unknown_format");

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::calendar::Timestamp;
 use crate::format::RefOrName;
-use crate::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
+use crate::idempotency::{IdempotencyKey, IdempotencyKeyError, MAX_KEY_CHARS};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
 use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
@@ -171,10 +171,22 @@ impl FactsDigest {
 impl IdempotencyKey {
     /// Returns the key of a CloudEvent, which its `source` and `id` identify: their SHA-256 with a zero byte between them, in
     /// hexadecimal digits.
-    pub fn of_cloud_event(source: &str, id: &str) -> Self {
+    ///
+    /// # Errors
+    /// Returns [`IdempotencyKeyError`] if one of them is empty or has a control character. With a zero byte, two pairs could have
+    /// the same key, and the event of one would count as a repeat of the other.
+    pub fn of_cloud_event(source: &str, id: &str) -> Result<Self, IdempotencyKeyError> {
+        for text in [source, id] {
+            if text.is_empty() {
+                return Err(IdempotencyKeyError::Empty);
+            }
+            if text.chars().any(char::is_control) {
+                return Err(IdempotencyKeyError::ControlCharacter);
+            }
+        }
         let hash: [u8; 32] = Sha256::new().chain_update(source).chain_update([0]).chain_update(id).finalize().into();
         let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self::parse(&digits).expect("64 hexadecimal digits")
+        Self::parse(&digits)
     }
 }
 
@@ -274,9 +286,17 @@ mod tests {
 
     #[test]
     fn a_cloud_event_is_known_by_source_and_id() {
-        let key = IdempotencyKey::of_cloud_event("/meters/1", "a7");
+        let key = IdempotencyKey::of_cloud_event("/meters/1", "a7").expect("a key");
         // printf '/meters/1\0a7' | sha256sum
         assert_eq!(key.as_str(), "3f538513e5047f757e625de0f4b98223384ec2b81637eac640becf33bee49e52");
-        assert_ne!(IdempotencyKey::of_cloud_event("/meters/1a", "7"), key);
+        assert_ne!(IdempotencyKey::of_cloud_event("/meters/1a", "7"), Ok(key));
+        for (source, id) in [("/meters/1\0a", "7"), ("/meters/1", "a\07"), ("/meters\n", "7")] {
+            assert_eq!(
+                IdempotencyKey::of_cloud_event(source, id),
+                Err(IdempotencyKeyError::ControlCharacter),
+                "{source:?} {id:?}"
+            );
+        }
+        assert_eq!(IdempotencyKey::of_cloud_event("", "7"), Err(IdempotencyKeyError::Empty));
     }
 }

@@ -35,6 +35,10 @@ pub fn read_cloud_event(event: &Value) -> Result<SentRecord, Violations> {
             violations.add(&[name], "empty", "must not be empty, because source and id identify a CloudEvent");
             ""
         }
+        Some(Value::String(text)) if text.chars().any(char::is_control) => {
+            violations.add(&[name], "invalid_format", "must not contain control characters");
+            ""
+        }
         Some(Value::String(text)) => text,
         Some(_) => {
             violations.add(&[name], "wrong_type", "must be a string");
@@ -44,7 +48,8 @@ pub fn read_cloud_event(event: &Value) -> Result<SentRecord, Violations> {
     let (source, id) = (identifying("source"), identifying("id"));
     violations.or(SentRecord {
         event: event.to_string(),
-        key: Some(IdempotencyKey::of_cloud_event(source, id)),
+        // Without an error, both are valid.
+        key: IdempotencyKey::of_cloud_event(source, id).ok(),
         on_conflict: OnConflict::Reject,
         time_of_receipt: None,
     })
@@ -93,18 +98,23 @@ mod tests {
     fn source_and_id_are_the_key() {
         let event = json!({"specversion": "1.0", "source": "/a", "id": "1", "type": "calls", "extension": [1]});
         let read = read_cloud_event(&event).expect("a CloudEvent");
-        assert_eq!(read.key, Some(IdempotencyKey::of_cloud_event("/a", "1")));
+        assert_eq!(read.key, IdempotencyKey::of_cloud_event("/a", "1").ok());
+        assert!(read.key.is_some());
         assert_eq!(read.event, event.to_string());
     }
 
     #[test]
     fn what_is_no_cloud_event_is_refused_with_all_reasons() {
-        let rows: [(Value, &[(&str, &str)]); 6] = [
+        let rows: [(Value, &[(&str, &str)]); 7] = [
             (json!([1]), &[("", "wrong_type")]),
             (json!({"specversion": "0.3", "source": "/a", "id": "1"}), &[("specversion", UNSUPPORTED)]),
             (json!({"specversion": 1.0, "source": "/a", "id": "1"}), &[("specversion", UNSUPPORTED)]),
             (json!({"source": 7, "id": ""}), &[("specversion", UNSUPPORTED)]),
             (json!({"specversion": "1.0", "source": 7, "id": ""}), &[("source", "wrong_type"), ("id", "empty")]),
+            (
+                json!({"specversion": "1.0", "source": "/a\0b", "id": "1\n"}),
+                &[("source", "invalid_format"), ("id", "invalid_format")],
+            ),
             (json!({"specversion": "1.0", "source": null}), &[("source", "required"), ("id", "required")]),
         ];
         for (event, expected) in rows {

@@ -21,8 +21,9 @@ pub(crate) fn register(engine: &mut Engine) {
         .register_fn("upper", |text: ImmutableString| joined(&[&text.to_uppercase()]))
         .register_fn("lower", |text: ImmutableString| joined(&[&text.to_lowercase()]))
         .register_fn("trim", |text: ImmutableString| text.trim().to_owned())
-        .register_fn("cloud_event_key", |source: ImmutableString, id: ImmutableString| {
-            IdempotencyKey::of_cloud_event(&source, &id).as_str().to_owned()
+        .register_fn("cloud_event_key", |source: ImmutableString, id: ImmutableString| -> Fallible<String> {
+            let key = IdempotencyKey::of_cloud_event(&source, &id);
+            key.map(|key| key.as_str().to_owned()).map_err(|error| format!("the source and the id {error}").into())
         })
         .register_fn("split", split)
         .register_fn("slice", slice)
