@@ -290,7 +290,7 @@ mod tests {
         // printf '/meters/1\0a7' | sha256sum
         assert_eq!(key.as_str(), "3f538513e5047f757e625de0f4b98223384ec2b81637eac640becf33bee49e52");
         assert_ne!(IdempotencyKey::of_cloud_event("/meters/1a", "7"), Ok(key));
-        for (source, id) in [("/meters/1\0a", "7"), ("/meters/1", "a\07"), ("/meters\n", "7")] {
+        for (source, id) in [("/meters/1\0a", "7"), ("/meters/1", "a\0b"), ("/meters\n", "7")] {
             assert_eq!(
                 IdempotencyKey::of_cloud_event(source, id),
                 Err(IdempotencyKeyError::ControlCharacter),
