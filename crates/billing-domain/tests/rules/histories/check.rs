@@ -6,7 +6,7 @@ use billing_domain::document::calculation::{CalculatedTier, MAX_NAMED_DOCUMENTS,
 use billing_domain::document::lines::{BillWith, DocumentLine, LineKey};
 use billing_domain::document::totals::{BilledProduct, DocumentContent};
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus, Purpose};
-use billing_domain::ledger::UnnumberedMention;
+use billing_domain::ledger::{Entry, UnnumberedMention};
 use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::refs::DocumentRef;
@@ -307,6 +307,29 @@ impl World {
             sum(None, &is_standing),
             sum(None, &is_alike)
         ))
+    }
+
+    /// Returns the sum of all documents for a line at its tax. It is not above zero if the line reverses a credit. The `entries` have
+    /// the documents that are issued by the same decision.
+    pub(crate) fn documented_at(&self, at: &BilledProduct, of: &DocumentLine, entries: &[Entry]) -> Checked<i64> {
+        let content_in = |entry: &Entry, document: &BookDocument| match entry {
+            Entry::Issued { document_ref, issued, .. } => {
+                (*document_ref == document.head.document_ref).then(|| issued.content.clone())
+            }
+            _ => None,
+        };
+        let mut sum = 0;
+        for document in self.book.documents().filter(|document| !document.status.is_void()) {
+            let issued = entries.iter().find_map(|entry| content_in(entry, document));
+            let content = issued.map_or_else(|| self.content(document), Ok)?;
+            let is_same = |product: &&BilledProduct| product.product_no == at.product_no && product.rates.tax == at.rates.tax;
+            for line in content.products.iter().filter(is_same).flat_map(|product| &product.lines) {
+                if line.key(at.product_no) == of.key(at.product_no) {
+                    sum += sign(document.head.kind) * line.amount.minor();
+                }
+            }
+        }
+        Ok(sum)
     }
 
     /// Checks that each live event is on a document in force, or on a void document that waits for its replacement.

@@ -209,7 +209,7 @@ impl World {
                     // A child that waits for missing information has the tax of the day of its event, and an adjustment that of
                     // the days on which it was extended.
                     if matches!(document.head.purpose, Purpose::Regular(_)) || entries.iter().any(is_opened) {
-                        self.check_taxes(&document, &issued.content)?;
+                        self.check_taxes(&document, &issued.content, entries)?;
                     }
                 }
                 Entry::EventsMoved { from, to, of } => {
@@ -971,7 +971,7 @@ impl World {
 
     /// Checks the taxes of a document that bills something for the first time (billing rules 7). The tax is the one in force on
     /// the issue date, or on the last day of the service period if that day is earlier.
-    fn check_taxes(&self, document: &BookDocument, content: &DocumentContent) -> Checked {
+    fn check_taxes(&self, document: &BookDocument, content: &DocumentContent, entries: &[Entry]) -> Checked {
         if document.head.kind == DocumentKind::Credit {
             return Ok(());
         }
@@ -992,7 +992,7 @@ impl World {
                 let item = line.line_item_id.as_ref().map(|id| id.as_str());
                 let day = self.model.taxed_on(item, period, service_date(self.zone_of(document), self.now));
                 let expected = convert::treatment(self.model.treatment(&period.terms, day));
-                let is_reversal = || self.documented_at(product, line).map(|sum| sum <= 0);
+                let is_reversal = || self.documented_at(product, line, entries).map(|sum| sum <= 0);
                 if product.rates.tax != expected && !is_reversal()? {
                     return Err(format!(
                         "{} bills {line:?} at {:?}, not {expected:?}",
@@ -1003,21 +1003,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    /// Returns the sum of all documents for a line at its tax. It is not above zero if the line reverses a credit.
-    fn documented_at(&self, at: &BilledProduct, of: &DocumentLine) -> Checked<i64> {
-        let mut sum = 0;
-        for document in self.book.documents().filter(|document| !document.status.is_void()) {
-            let content = self.content(document)?;
-            let is_same = |product: &&BilledProduct| product.product_no == at.product_no && product.rates.tax == at.rates.tax;
-            for line in content.products.iter().filter(is_same).flat_map(|product| &product.lines) {
-                if line.key(at.product_no) == of.key(at.product_no) {
-                    sum += sign(document.head.kind) * line.amount.minor();
-                }
-            }
-        }
-        Ok(sum)
     }
 
     /// Returns whether a document was opened on an earlier service date.
