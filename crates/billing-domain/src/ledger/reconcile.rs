@@ -1,6 +1,8 @@
 //! Differences between prices and billed amounts, and the adjustments that correct them (billing rules 5, 7). Events, charges,
 //! edits and cancels all use this module.
 
+mod taxes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,7 +20,6 @@ use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus,
 use crate::money::{AmountOutOfRange, Money};
 use crate::refs::{DocumentRef, LineItemId, ProductNo};
 use crate::refusal::Refusal;
-use crate::tax::TaxTreatment;
 
 /// The maximum amount of a line, and of a product's lines in a service period, in minor units (billing rules 6).
 pub(super) const MAX_PERIOD_MINOR: i64 = 1_000_000_000_000_000;
@@ -289,77 +290,6 @@ impl ContractBook {
             left -= most;
         }
         taken
-    }
-
-    /// Returns the lines on which an adjustment bills an amount, one for each tax (billing rules 5). A tax stated by the
-    /// contract applies. Otherwise the amount is divided over the taxes at which the service period was billed, in proportion
-    /// to the billed amounts. If the period has no billed amount, the tax in force applies.
-    ///
-    /// Charges above zero are supplies of their own: such a charge keeps the taxes at which it was billed itself, and its taxes
-    /// aren't those of the period.
-    fn spread(
-        &self,
-        (period, service_period): (&ProductPeriod<'_>, Period),
-        key: &LineKey,
-        family: DocumentRef,
-        amount: Money,
-        is_strict: bool,
-    ) -> Result<Vec<LedgerLine>, Refusal> {
-        let stated = period.terms.stated_tax();
-        let minor = amount.minor();
-        let at = |tax, has_default_tax, minor| {
-            let rates = DiscountAndTax { discount: self.discount_of(key.line_item_id.as_ref(), period.terms), tax };
-            let amount = Money::from_minor(minor, amount.currency());
-            LedgerLine { key: key.clone(), service_period, rates, has_default_tax, usage: None, amount }
-        };
-        if stated.is_complete() {
-            return Ok(vec![at(TaxTreatment::of(&[stated]), false, minor)]);
-        }
-        let mut right: Vec<(&BilledKey, i64)> = Vec::new();
-        for (billed, minor) in self.documented().of_period(period.product_no, period.start()) {
-            if self.is_right(period, billed, is_strict)? {
-                right.push((billed, minor));
-            }
-        }
-        let stands = |fits: &dyn Fn(&LineKey) -> bool| {
-            let mut stands: BTreeMap<TaxTreatment, i64> = BTreeMap::new();
-            for (billed, minor) in right.iter().filter(|(billed, _)| fits(&billed.line)) {
-                *stands.entry(billed.rates.tax.clone()).or_insert(0) += minor;
-            }
-            // Prefer sums with the sign of the amount, or else use all positive sums.
-            let is_alike = |sum: &i64| sum.signum() == minor.signum();
-            let sign = if stands.values().any(is_alike) { minor.signum() } else { 1 };
-            stands.retain(|_, sum| sum.signum() == sign);
-            stands.values_mut().for_each(|sum| *sum = sum.abs());
-            stands
-        };
-        let is_supply = |line: &LineKey| self.charges().supply_of(line.line_item_id.as_ref()).is_some();
-        let is_charge = self.charges().of_line(key.line_item_id.as_ref()).is_some();
-        let same_line = |other: &LineKey| other == key;
-        let of_period = |other: &LineKey| !(is_supply(other) || is_charge && other == key);
-        let same_account = |other: &LineKey| other.bill_with == key.bill_with && of_period(other);
-        let choices: &[&dyn Fn(&LineKey) -> bool] = match (is_supply(key), is_charge) {
-            (true, _) => &[&same_line],
-            (false, true) => &[&same_account, &of_period],
-            (false, false) => &[&same_line, &same_account, &of_period],
-        };
-        for fits in choices {
-            let stands = stands(fits);
-            if !stands.is_empty() {
-                let parts = in_proportion(minor, &stands.values().copied().collect::<Vec<_>>());
-                return Ok(stands.into_keys().zip(parts).map(|(tax, part)| at(tax, true, part)).collect());
-            }
-        }
-        // A line without an amount still determines the tax.
-        let on_family = self.lines().filter(|(document_ref, _)| self.family_of(*document_ref) == Some(family));
-        let of_nothing = on_family.flat_map(|(_, lines)| lines).find(|line| {
-            let is_of_period = (line.key.product_no, line.key.period_start) == (period.product_no, period.start());
-            let is_alike = if is_supply(key) { line.key == *key } else { !is_supply(&line.key) };
-            is_of_period && is_alike && stated.allows(&line.rates.tax) && (!is_strict || line.has_default_tax)
-        });
-        let tax = of_nothing.map(|line| line.rates.tax.clone());
-        let now = || Ok::<_, Refusal>(self.rates_now(key.line_item_id.as_ref(), period)?.0.tax);
-        Ok(vec![at(tax.map_or_else(now, Ok)?, true, minor)])
     }
 
     /// Returns the differences of a step of the incremental price, for a line that documents other than the period's own bill.

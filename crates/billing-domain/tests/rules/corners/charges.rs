@@ -109,21 +109,60 @@ fn a_charge_is_taxed_by_its_own_date() {
     assert_eq!(book.taxes("CRD-3"), ["16 S 10.00 1.60", "19 S 600.00 114.00"]);
 }
 
-/// Rules 7: without anything else in the period, a credit takes the default of the period's last day.
+/// Rules 7: a charge that goes above zero becomes a supply of its own, taxed by its date. The credit that it was keeps the period's
+/// treatment, also while it is a draft.
 #[test]
-fn a_credit_of_a_charge_alone_takes_the_periods_treatment() {
+fn a_charge_that_goes_above_zero_is_taxed_by_its_own_date() {
+    for is_issued in [false, true] {
+        let mut book = across_a_tax_change();
+        book.run("2027-02-15").go_to("2027-02-20");
+        book.charge("c", "2027-01-20", "-10", is_issued).expect("a credit");
+        assert_eq!(book.taxes("CRD-1"), ["16 S 10.00 1.60"]);
+        book.edit_charge("c", "-4").expect("an edit");
+        book.edit_charge("c", "100").expect("an edit");
+        book.run("2027-02-21");
+        let reversal = if is_issued { vec!["16 S 10.00 1.60"] } else { Vec::new() };
+        assert_eq!(book.taxes("DBT-1"), [reversal, vec!["19 S 100.00 19.00"]].concat(), "{}", book.dump());
+    }
+}
+
+/// Bills a charge of 1,000.00 at 19 % and nothing else from 15 January to 14 February. The default tax is 16 % from February on.
+fn charged_across_a_tax_change() -> Book {
     let plan = pricing("plan", vec![per_unit("calls", "1")]);
     let mut book = Setup::new()
         .customer_tax("19", TaxBasis::default())
         .product(plan, |product| {
             (product.billing_start_date, product.billing_end_date) = (date("2027-01-15"), date("2027-12-14"));
+            product.line_items = Some(Vec::new());
         })
         .create("2027-01-15");
     book.edit_customer_tax_from("16", TaxBasis::default(), "2027-02-01");
     book.charge("first", "2027-01-20", "1000", false).expect("a charge");
     book.run("2027-02-15").go_to("2027-02-20");
+    book
+}
+
+/// Rules 7: without anything else in the period, a credit takes the default of the period's last day.
+#[test]
+fn a_credit_of_a_charge_alone_takes_the_periods_treatment() {
+    let mut book = charged_across_a_tax_change();
     book.charge("credit", "2027-01-20", "-1000", true).expect("a credit");
     assert_eq!(book.documents(), ["INV-1 1190.00 ISSUED", "CRD-1 1160.00 ISSUED of INV-1"]);
+}
+
+/// Rules 7: a charge that goes below zero leaves its own tax, also without anything else in the period. A credit that grows keeps
+/// its tax.
+#[test]
+fn a_charge_alone_that_goes_below_zero_takes_the_periods_treatment() {
+    let mut book = charged_across_a_tax_change();
+    book.charge("late", "2027-01-20", "600", true).expect("a late charge");
+    book.edit_charge("late", "-10").expect("an edit");
+    book.run("2027-02-21").go_to("2027-02-22");
+    assert_eq!(book.taxes("CRD-1"), ["16 S 10.00 1.60", "19 S 600.00 114.00"], "{}", book.dump());
+    book.edit_customer_tax_from("7", TaxBasis::default(), "2027-02-01");
+    book.edit_charge("late", "-15").expect("an edit");
+    book.run("2027-02-23");
+    assert_eq!(book.taxes("CRD-2"), ["16 S 5.00 0.80"], "{}", book.dump());
 }
 
 /// Rules 7: a charge never changes its currency. The product bills in another currency from February.

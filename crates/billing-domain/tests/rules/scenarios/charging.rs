@@ -3,7 +3,7 @@
 use billing_domain::contract::terms::PaymentTime;
 use billing_domain::refs::{ChargeRef, LineItemId};
 use billing_domain::refusal::Refusal;
-use billing_domain::simulate::{Simulation, Terms, charge, per_unit};
+use billing_domain::simulate::{Simulation, Terms, charge, customer, default_tax, per_unit};
 use billing_testkit::fixtures;
 
 use super::{bill, fee, overview, total};
@@ -167,6 +167,23 @@ fn discount_applies_to_charges_that_are_discountable() {
     assert_eq!(bill(&story, "2026-02-01").sums(), ["309.00", "10.45", "20.90", "319.45"]);
     let story = story.on("2026-02-01").delete_charge("setup");
     assert_eq!(bill(&story, "2026-02-01").sums(), ["209.00", "10.45", "13.90", "212.45"]);
+}
+
+#[test]
+fn a_charge_with_another_discount_keeps_the_tax_at_which_it_was_billed() {
+    let story = Simulation::new()
+        .customer(customer().tax(default_tax(19)))
+        .contract(fee("plan", "49.00"))
+        .on("2026-01-05")
+        .charge(charge("setup", "2026-01-10", "1000").discountable())
+        .on("2026-02-05")
+        .edit_customer(customer().tax(default_tax(7).from_day("2026-01-01")))
+        .on("2026-02-05")
+        .edit(|contract| contract.effective_from("2026-01-01").product("plan", |plan| plan.discount(10)));
+    let corrected = bill(&story, "2026-02-05");
+    let debit = corrected.document("UB-DBT-1");
+    assert_eq!(debit.amounts(), ["fee 49.00", "charge:setup 1000.00"]);
+    assert_eq!(debit.totals(), ["1049.00", "104.90", "179.38", "1123.48"], "all at 19 %");
 }
 
 #[test]
