@@ -492,7 +492,13 @@ impl ContractBook {
         lines: Vec<LedgerLine>,
     ) -> Result<(), Refusal> {
         let mut head = self.require_document(document_ref)?.head.clone();
-        let merged = merge(self.lines_of(document_ref).to_vec(), lines)?;
+        let mut merged = merge(self.lines_of(document_ref).to_vec(), lines)?;
+        // A charge that an edit takes to another tax leaves no line of nothing at the former tax: a category that can't be beside
+        // others would keep the document waiting.
+        let charged: BTreeSet<LineKey> =
+            merged.iter().filter(|line| line.amount.minor() != 0).map(|line| line.key.clone()).collect();
+        let is_of_charge = |line: &LedgerLine| line.key.line_item_id.as_ref().is_some_and(LineItemId::is_of_charge);
+        merged.retain(|line| line.amount.minor() != 0 || !is_of_charge(line) || !charged.contains(&line.key));
         if let Some(period) = Period::new(head.period.start().min(days.start()), head.period.end().max(days.end())) {
             head.is_partial_period =
                 if period == head.period { head.is_partial_period } else { self.is_partial(product_no, period) };

@@ -1,9 +1,9 @@
 //! Tests that negative charges credit no more than is billed (billing rules 9).
 
-use billing_domain::tax::TaxBasis;
+use billing_domain::tax::{TaxBasis, TaxCategory};
 use billing_testkit::fixtures::{currency, date, fixed, per_unit, pricing};
 
-use super::book::{Book, Setup, code, element, from};
+use super::book::{Book, Setup, code, element, from, treatment};
 
 /// Records charges of 100.00 and −100.00 in a period without a fee, at 19 %.
 fn charged_and_given_back() -> Book {
@@ -124,6 +124,24 @@ fn a_charge_that_goes_above_zero_is_taxed_by_its_own_date() {
         let reversal = if is_issued { vec!["16 S 10.00 1.60"] } else { Vec::new() };
         assert_eq!(book.taxes("DBT-1"), [reversal, vec!["19 S 100.00 19.00"]].concat(), "{}", book.dump());
     }
+}
+
+/// Rules 5, 10: a credit without tax that an edit turns into a debit at 19 % leaves no line without tax, which can't be beside others.
+#[test]
+fn a_charge_leaves_no_line_at_the_tax_that_it_had_on_a_draft() {
+    let plan = pricing("plan", vec![fixed("fee", "50")]);
+    let mut book = Setup::new()
+        .strict()
+        .customer_tax("19", TaxBasis::default())
+        .product(plan, |product| {
+            (product.billing_start_date, product.billing_end_date) = (date("2027-01-15"), date("2027-12-14"));
+        })
+        .create("2027-01-15");
+    book.edit_customer_tax_from("0", treatment(TaxCategory::O), "2027-02-01");
+    book.run("2027-02-15").go_to("2027-02-20").charge("c", "2027-01-20", "-10", false).expect("a credit");
+    book.edit_charge("c", "100").expect("an edit");
+    assert_eq!(book.run_failures("2027-02-21"), [""; 0]);
+    assert_eq!(book.documents()[1..], ["CRD-1 VOID of INV-1", "DBT-1 119.00 ISSUED of INV-1"]);
 }
 
 /// Bills a charge of 1,000.00 at 19 % and nothing else from 15 January to 14 February. The default tax is 16 % from February on.
