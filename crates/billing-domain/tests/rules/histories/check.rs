@@ -16,7 +16,7 @@ use ethnum::I256;
 use crate::histories::convert;
 use crate::histories::model::calendar::Date;
 use crate::histories::model::rating::{self, round_ratio, round_wide, whole};
-use crate::histories::model::terms::Product;
+use crate::histories::model::terms::{Period, Product, Terms};
 use crate::histories::model::{Part, Slot, With};
 use crate::histories::spec::{ChargeSpec, UsageSpec};
 use crate::histories::world::{Checked, World, sign, slot};
@@ -380,7 +380,12 @@ impl World {
             let no = product.no;
             for (index, period) in product.periods.iter().enumerate().filter(|(_, it)| !billed.contains(&(no, it.start))) {
                 let was = before.iter().find(|was| was.no == no).and_then(|was| was.period_at(period.start));
-                if was.is_none_or(|was| was.start != period.start || was.terms.shows_as(&period.terms)) {
+                // An end of the product takes effect on its own day, so it changes no period that ends before (billing rules 7).
+                let of_same_end = |was: &Period| {
+                    let end = if was.end == period.end { was.terms.end } else { period.terms.end };
+                    Terms { end, ..(*period.terms).clone() }
+                };
+                if was.is_none_or(|was| was.start != period.start || was.terms.shows_as(&of_same_end(was))) {
                     continue;
                 }
                 let (carrier, of_carrier) = product.usage_slot(index);
