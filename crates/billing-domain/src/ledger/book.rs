@@ -437,7 +437,7 @@ impl ContractBook {
 
     /// Returns the documents in force that carry a charge in its period, in the order of opening. These are the documents with
     /// a line of the charge, and the draft that bills the period. The result is empty for a deleted charge, and while a void
-    /// document isn't replaced yet.
+    /// document isn't replaced yet. It can be empty for a charge below zero that counts nothing.
     pub fn documents_of_charge(&self, charge: &Charge) -> Vec<&BookDocument> {
         let period = self.contract.product(charge.product_no).and_then(|product| product.period_at(charge.date));
         let Some(period) = period.filter(|_| !charge.deleted) else { return Vec::new() };

@@ -61,7 +61,7 @@ impl World {
             }
         }
         self.check_events()?;
-        self.check_charges()?;
+        self.check_charges(&parts)?;
         self.check_money()
     }
 
@@ -425,27 +425,18 @@ impl World {
         Ok(())
     }
 
-    /// Checks that each live charge is on a document in force, or waits for the replacement of a void document. A negative charge
-    /// counts nothing if its period bills nothing else. It can then be on an open credit and debit that cancel each other out and
-    /// are discarded.
-    fn check_charges(&self) -> Checked {
+    /// Checks that each live charge that costs or credits something is on a document in force, or waits for the replacement of a
+    /// void document. A charge that counts nothing has no line: a negative charge if its period bills nothing else (billing rules 5).
+    fn check_charges(&self, parts: &[Part]) -> Checked {
         for charge in self.book.charges().live() {
             let waits = || {
                 let is_void =
                     |other: &BookDocument| other.status == LifecycleStatus::Void && other.head.parts.contains(&charge.product_no);
                 self.book.documents().any(is_void)
             };
-            let counts_nothing = || {
-                let is_credit = |other: &BookDocument| {
-                    other.status == LifecycleStatus::Discarded
-                        && (other.head.kind, other.head.purpose) == (DocumentKind::Credit, Purpose::Adjustment)
-                        && other.head.parts.contains(&charge.product_no)
-                };
-                charge.unit_price.as_decimal().is_sign_negative() && self.book.documents().any(is_credit)
-            };
-            // A charge of nothing has no line. It loses its draft if an edit joins its period with an issued one.
-            let is_nothing = || charge.amount().is_ok_and(|amount| amount.minor() == 0);
-            if self.book.documents_of_charge(charge).is_empty() && !waits() && !counts_nothing() && !is_nothing() {
+            let id = charge.line_item_id();
+            let counts = parts.iter().any(|part| part.item.as_deref() == Some(id.as_str()) && part.minor != 0);
+            if counts && self.book.documents_of_charge(charge).is_empty() && !waits() {
                 return Err(format!("{charge:?} is on no document"));
             }
         }
