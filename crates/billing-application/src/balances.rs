@@ -22,7 +22,7 @@ use crate::{Services, UseCase, allow};
 /// Returns [`UseCaseError::Unknown`] if the customer does not exist.
 pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
     let customer = known(cx, customer_ref)?;
-    let accounts = cx.tx.accounts(cx.organization, Some(customer.id))?;
+    let accounts = cx.tx.accounts(cx.organization, Some(&[customer.id]))?;
     let zones = zones(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
     let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
     for (key, unapplied) in accounts {
@@ -38,7 +38,7 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
             balance.overdue = balance.overdue.checked_add(amount)?;
         }
     }
-    for (key, amount) in cx.tx.written_off(cx.organization, customer.id)? {
+    for (key, amount) in cx.tx.written_off(cx.organization, &[customer.id])? {
         let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a write-off without an account"))?;
         balance.written_off = balance.written_off.checked_add(amount)?;
     }

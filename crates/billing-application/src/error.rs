@@ -3,6 +3,7 @@
 use billing_domain::access::{MAX_FAILED_CODES, Permission, Role};
 use billing_domain::einvoice::{EInvoiceError, Missing};
 use billing_domain::format::FormatError;
+use billing_domain::limit::LimitReached;
 use billing_domain::money::{AmountOutOfRange, MoneyError};
 use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::ports::{NodeUnavailable, PrintError, SecretError, StoreError};
@@ -96,6 +97,9 @@ pub enum UseCaseError {
     /// An amount is above the limit of documents.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
+    /// Usage would raise a number above the maximum of a limit.
+    #[error("{0}")]
+    LimitReached(Box<LimitReached>),
     /// The format is invalid, or cannot map the submitted event.
     #[error("{}", reported(errors))]
     FormatFailed {
@@ -206,6 +210,7 @@ impl From<Refusal> for UseCaseError {
             Refusal::Waits { reason, detail } => Self::Conflict { code: reason.code(), detail },
             Refusal::NoMatch(refusal) => Self::NoMatch(refusal),
             Refusal::AmountOutOfRange(error) => Self::AmountOutOfRange(error),
+            Refusal::LimitReached(reached) => Self::LimitReached(reached),
             Refusal::Broken(detail) => Self::Store(StoreError::Corrupt(detail)),
         }
     }

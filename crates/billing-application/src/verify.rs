@@ -156,7 +156,7 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
     for (key, _) in keys.into_iter().flatten() {
         let subject = format!("account of customer {} with {} in {}", key.customer_id, key.entity_ref, key.currency);
         let wrong = look(services, &subject, found, |tx| {
-            let unapplied = tx.accounts(organization, Some(key.customer_id))?.into_iter().find(|(other, _)| *other == key);
+            let unapplied = tx.accounts(organization, Some(&[key.customer_id]))?.into_iter().find(|(other, _)| *other == key);
             let unapplied = unapplied.map_or(MoneySum::zero(key.currency), |(_, unapplied)| unapplied);
             let mut account = ReceivablesAccount::new(key.clone(), true, unapplied);
             account.add(AccountRows {
@@ -164,7 +164,7 @@ fn verify_accounts(services: &Services, organization: OrganizationId, found: &mu
                 payments: tx.account_payments(organization, &key, PaymentsOf::All)?,
                 applications: tx.account_applications(organization, &key, ApplicationsOf::All)?,
             });
-            let written_off = tx.written_off(organization, key.customer_id)?.into_iter().find(|(other, _)| *other == key);
+            let written_off = tx.written_off(organization, &[key.customer_id])?.into_iter().find(|(other, _)| *other == key);
             let written_off = written_off.map_or(MoneySum::zero(key.currency), |(_, written_off)| written_off);
             check_account(&account, written_off).map_err(UseCaseError::from)
         })?;

@@ -174,6 +174,8 @@ words! {
         Contract = "CONTRACT",
         /// A charge.
         Charge = "CHARGE",
+        /// A limit of a customer.
+        Limit = "LIMIT",
         /// An invoice, credit or debit.
         Document = "DOCUMENT",
         /// A payment or a refund.

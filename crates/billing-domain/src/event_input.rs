@@ -42,11 +42,18 @@ pub struct NewUsageEvent {
     pub key: Option<IdempotencyKey>,
     /// What happens if the key has other facts.
     pub on_conflict: OnConflict,
+    /// Whether the sender states that the usage has already happened. This is no fact of the event.
+    pub occurred: bool,
     /// The file import of the event.
     pub import: Option<ImportRef>,
 }
 
 impl NewUsageEvent {
+    /// Returns whether a limit can reject the event (billing rules 11). Files contain usage that has already happened.
+    pub const fn is_rejectable(&self) -> bool {
+        !self.occurred && self.import.is_none()
+    }
+
     /// Returns the digest of the event's facts. The forms of the timestamp, of numbers and of labels make no difference, and the
     /// customer is none of them, because a key belongs to a customer.
     pub fn facts(&self) -> FactsDigest {

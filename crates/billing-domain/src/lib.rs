@@ -43,6 +43,7 @@ pub mod idempotency;
 pub mod imports;
 pub mod labels;
 pub mod ledger;
+pub mod limit;
 pub mod matching;
 pub mod metadata;
 pub mod money;

@@ -56,6 +56,8 @@ pub enum ResourceKind {
     BillingRun,
     /// A file import.
     Import,
+    /// A limit of a customer.
+    Limit,
     /// A notification.
     Notification,
     /// An organization.
@@ -87,6 +89,7 @@ impl ResourceKind {
             Self::Event => "usage event",
             Self::Format => "usage format",
             Self::BillingRun => "billing run",
+            Self::Limit => "limit",
             Self::Import => "import",
             Self::Notification => "notification",
             Self::Organization => "organization",
@@ -247,6 +250,8 @@ assigned_ref! {
     AuditRef;
     /// A billing run.
     BillingRunRef;
+    /// A limit of a customer.
+    LimitRef;
     /// A file import of usage events.
     ImportRef;
     /// A part of the events that an import recorded.

@@ -5,6 +5,7 @@
 use thiserror::Error;
 
 use crate::labels::UnpricedLabel;
+use crate::limit::LimitReached;
 use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;
@@ -86,6 +87,9 @@ pub enum Refusal {
     /// Exact decimals can't represent an amount.
     #[error(transparent)]
     AmountOutOfRange(#[from] AmountOutOfRange),
+    /// Usage would raise a number above the maximum of a limit (billing rules 11).
+    #[error("{0}")]
+    LimitReached(Box<LimitReached>),
     /// The stored facts contradict each other. This is a defect or the result of changed rows in the store, never a client error.
     #[error("ledger invariant violated: {0}")]
     Broken(String),
@@ -135,7 +139,7 @@ impl Refusal {
         match self {
             Self::Conflict { code, .. } => Some(code),
             Self::Waits { reason, .. } => Some(reason.code()),
-            Self::Invalid(_) | Self::NoMatch(_) | Self::AmountOutOfRange(_) | Self::Broken(_) => None,
+            Self::Invalid(_) | Self::NoMatch(_) | Self::AmountOutOfRange(_) | Self::LimitReached(_) | Self::Broken(_) => None,
         }
     }
 
@@ -151,6 +155,7 @@ impl Refusal {
                 vec!["validation_mismatch"]
             }
             Self::AmountOutOfRange(_) => vec!["amount_out_of_range"],
+            Self::LimitReached(_) => vec!["limit_reached"],
             Self::Broken(_) => Vec::new(),
         }
     }

@@ -146,6 +146,7 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandRe
             formatted: None,
             key: None,
             on_conflict: OnConflict::Reject,
+            occurred: false,
             import: None,
         })
     };

@@ -174,6 +174,7 @@ impl Caller<'_> {
                 formatted: None,
                 key: None,
                 on_conflict: OnConflict::Reject,
+                occurred: false,
                 import: None,
             })
         };

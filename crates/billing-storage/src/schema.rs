@@ -43,7 +43,7 @@ editable_tables! {
             paper -> Nullable<Json>,
         }
     /// The editable columns of a customer.
-    customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text, stamp -> Id }
+    customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text, stamp -> Id, watched -> Bool }
         CustomerColumns of CustomerProfile {
             name -> Text,
             legal_name -> Nullable<Text>,
@@ -205,6 +205,7 @@ tables! {
         entity_ref -> Nullable<Text>,
         terms_id -> Id,
         stamp -> Id,
+        watched -> Bool,
         notification_count -> BigInt,
         failures -> Nullable<Json>,
         failure_told_at -> Nullable<Ts>,
@@ -351,6 +352,17 @@ tables! {
         recorded_by -> Text,
         undone_at -> Nullable<Ts>,
         undone_by -> Nullable<Text>,
+    }
+    limits (limit_id, customer_id) {
+        limit_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        metric -> Text,
+        entity_ref -> Text,
+        currency -> Text,
+        max -> Dec,
+        created_at -> Ts,
+        updated_at -> Ts,
     }
     write_offs (write_off_id, customer_id) {
         write_off_id -> Id,

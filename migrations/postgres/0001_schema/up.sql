@@ -140,6 +140,8 @@ CREATE TABLE customers (
     buyer_reference TEXT,
     -- Identifies the state of the row in caches. Each update takes a new identifier.
     stamp           UUID NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    -- Whether the customer may have limits.
+    watched         BOOLEAN NOT NULL DEFAULT false,
     -- Null means the profile of the entity.
     e_invoice_profile TEXT,
     -- An object. The table metadata has its keys, too. NULL: none.
@@ -295,6 +297,8 @@ CREATE TABLE contracts (
     -- Identifies the state of the contract's terms and documents in caches. Each transaction that locks the contract exclusively takes a new
     -- identifier, also one that is rolled back. A counter would repeat its numbers after a failover that loses the last transactions.
     stamp            UUID NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    -- As in customers, so that usage reads it with the contract.
+    watched          BOOLEAN NOT NULL DEFAULT false,
     -- The number of documents opened so far, from which a document takes its number in the contract.
     documents_opened INTEGER NOT NULL,
     -- The number of notifications about the contract.
@@ -442,6 +446,7 @@ CREATE INDEX documents_by_po_number ON documents (organization_id, po_number, cr
 -- Few documents have an amount due once most are paid.
 CREATE INDEX documents_owed ON documents (organization_id, due_date, document_id) WHERE amount_due_minor > 0;
 -- Most documents are issued regular invoices. These indexes find the others.
+CREATE INDEX documents_drafts ON documents (customer_id, entity_ref, currency, contract_id) WHERE lifecycle = 'DRAFT';
 CREATE INDEX documents_not_issued ON documents (organization_id, lifecycle, created_at, document_id) WHERE lifecycle <> 'ISSUED';
 CREATE INDEX documents_no_invoices ON documents (organization_id, kind, created_at, document_id) WHERE kind <> 'INVOICE';
 CREATE INDEX documents_not_regular ON documents (organization_id, purpose, created_at, document_id) WHERE purpose <> 'REGULAR';
@@ -579,6 +584,23 @@ CREATE TABLE accounts (
     PRIMARY KEY (customer_id, entity_ref, currency)
 ) WITH (fillfactor = 70);
 CREATE INDEX accounts_of_organization ON accounts (organization_id, customer_id, entity_ref, currency);
+
+-- The largest numbers up to which usage of customers is accepted.
+CREATE TABLE limits (
+    limit_id        UUID NOT NULL,
+    customer_id     UUID NOT NULL,
+    organization_id UUID NOT NULL,
+    metric          TEXT NOT NULL CHECK (metric IN ('OWED')),
+    -- The account whose amounts are counted.
+    entity_ref      TEXT COLLATE "C" NOT NULL,
+    currency        TEXT COLLATE "C" NOT NULL,
+    max             NUMERIC NOT NULL,
+    created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (limit_id, customer_id)
+);
+CREATE UNIQUE INDEX limits_of_account ON limits (customer_id, metric, entity_ref, currency);
+CREATE INDEX limits_of_organization ON limits (organization_id, created_at, limit_id);
 
 CREATE TABLE payments (
     payment_id      UUID NOT NULL,

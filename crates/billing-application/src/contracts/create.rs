@@ -12,7 +12,7 @@ use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::notification::notify;
 use billing_domain::party::Customer;
 use billing_domain::patch::Patch;
-use billing_domain::ports::Tx;
+use billing_domain::ports::{Lock, Tx};
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, OrganizationId, PricingRef, ProductNo};
 use billing_domain::text::OneLine;
 use billing_domain::warning::{Warning, earliest_duplicate};
@@ -67,6 +67,9 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
     let products: Vec<ContractProduct> =
         agreed.into_iter().zip(0u16..).map(|(terms, no)| ContractProduct::new(ProductNo(no), terms)).collect();
     check_products(&products, |no| Some(usize::from(no.0)))?;
+    // A first limit of the customer waits until this contract is there, or this transaction waits for the limit. The number comes
+    // later, because all new contracts of the organization wait for it.
+    let is_watched = cx.tx.lock_watched(organization, customer.id, Lock::Shared)?;
     let contract = Contract {
         contract_ref: ContractRef::from_uuid(cx.services.ids.new_id()),
         number: cx.tx.next_contract_number(organization)?,
@@ -78,6 +81,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
         created_at: now,
         updated_at: now,
         cancelled_at: None,
+        is_watched,
         products,
     };
     allow_payment_details_of_contract(cx.principal()?, None, &contract)?;

@@ -28,6 +28,8 @@ pub struct SentRecord {
     pub key: Option<IdempotencyKey>,
     /// What happens to an event whose key has other facts.
     pub on_conflict: OnConflict,
+    /// Whether the sender states that the usage has already happened.
+    pub occurred: bool,
     /// The timestamp of a CloudEvent that leaves out its time: the time of receipt. Other records must have a timestamp.
     pub time_of_receipt: Option<Timestamp>,
 }
@@ -67,7 +69,7 @@ pub fn map_record(services: &Services, format: &UsageFormat, record: &SentRecord
     map_events(services, format, &record.event, record.time_of_receipt)?.try_map(|item, mapped| {
         let MappedUsage { event, key } = mapped?;
         let key = key_of_event(key, record.key.as_ref(), item)?;
-        Ok(NewUsageEvent { key, on_conflict: record.on_conflict, ..event })
+        Ok(NewUsageEvent { key, on_conflict: record.on_conflict, occurred: record.occurred, ..event })
     })
 }
 
@@ -125,6 +127,7 @@ pub(super) fn map_events(
             formatted: Some(source_of(format, event)),
             key: None,
             on_conflict: OnConflict::Reject,
+            occurred: false,
             import: None,
         };
         Ok(MappedUsage { event, key: mapped.idempotency_key })

@@ -49,6 +49,8 @@ pub struct Contract {
     pub updated_at: Timestamp,
     /// The time of cancellation.
     pub cancelled_at: Option<Timestamp>,
+    /// Whether the customer may have limits (billing rules 11).
+    pub is_watched: bool,
     /// The products in their order, including ended products.
     pub products: Vec<ContractProduct>,
 }

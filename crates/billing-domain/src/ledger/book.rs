@@ -49,6 +49,8 @@ pub enum Extent {
     Whole,
     /// The rows needed to add usage to existing drafts.
     Drafts,
+    /// The rows needed to compute the content of all drafts, and to add usage to them.
+    Open,
 }
 
 /// A contract with everything a decision about it needs.
@@ -135,6 +137,13 @@ impl ContractBook {
     pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
         let ContractHeader { contract, customer, next_due_at, notifications } = agreement;
         Self { next_due: Some(next_due_at), notifications, ..Self::new(contract, customer, entities) }
+    }
+
+    /// Returns the book as it was before rows were loaded.
+    #[must_use]
+    pub fn without_rows(self) -> Self {
+        let Self { contract, customer, entities, next_due, notifications, .. } = self;
+        Self { next_due, notifications, ..Self::of_shared(contract, customer, entities) }
     }
 
     /// Adds the loaded rows.
@@ -513,7 +522,7 @@ impl ContractBook {
     pub(super) fn require_whole(&self) -> Result<(), Refusal> {
         match self.extent {
             Extent::Whole => Ok(()),
-            Extent::Drafts => Err(Refusal::Broken("the book was read for drafts alone".to_owned())),
+            Extent::Drafts | Extent::Open => Err(Refusal::Broken("the book was read for drafts alone".to_owned())),
         }
     }
 }

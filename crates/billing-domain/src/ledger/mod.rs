@@ -10,6 +10,7 @@ pub mod charge;
 pub mod check;
 mod entry;
 pub mod issue;
+pub mod limit;
 pub mod live_labels;
 mod open;
 pub mod overdue;

@@ -64,6 +64,13 @@ pub trait Accounts {
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
     ) -> StoreResult<BTreeMap<AccountKey, MoneySum>>;
+    /// Locks all accounts of these customers until the transaction ends, in the order of their keys. Returns the unapplied sum
+    /// of each account.
+    fn lock_accounts_of(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+    ) -> StoreResult<BTreeMap<AccountKey, MoneySum>>;
     /// Locks an account until the transaction ends. Returns its unapplied sum.
     fn hold_account(&mut self, organization: OrganizationId, key: &AccountKey) -> StoreResult<MoneySum> {
         let held = self.hold_accounts(organization, &BTreeSet::from([key.clone()]))?;
@@ -173,12 +180,12 @@ pub trait Payments {
 
 /// Totals of what customers owe.
 pub trait Balances {
-    /// Returns a customer's accounts with their unapplied sums, ordered by entity and currency. Without a customer,
-    /// returns all accounts of the organization.
+    /// Returns the accounts of these customers with their unapplied sums, ordered by customer, entity and currency. Without
+    /// customers, returns all accounts of the organization.
     fn accounts(
         &mut self,
         organization: OrganizationId,
-        customer_id: Option<CustomerId>,
+        customers: Option<&[CustomerId]>,
     ) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
     /// Returns the amounts due of these customers' documents, by account and due date.
     fn due_by_day(
@@ -186,8 +193,9 @@ pub trait Balances {
         organization: OrganizationId,
         customers: &[CustomerId],
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>>;
-    /// Returns the sum of write-offs, by account.
-    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>>;
+    /// Returns the sum of these customers' write-offs, by account.
+    fn written_off(&mut self, organization: OrganizationId, customers: &[CustomerId])
+    -> StoreResult<Vec<(AccountKey, MoneySum)>>;
     /// Returns all changes of a customer's balance up to a date, inclusive, in the order of recording. At equal times,
     /// documents come before payments.
     fn statement_entries(

@@ -20,6 +20,7 @@ mod formats;
 mod idempotency;
 mod imports;
 mod inspection;
+mod limits;
 mod lists;
 mod notifications;
 mod reference_data;
@@ -50,6 +51,7 @@ pub use formats::UsageFormats;
 pub use idempotency::IdempotencyStore;
 pub use imports::{ImportFilter, MadePart, UsageImports};
 pub use inspection::IntegrityQueries;
+pub use limits::Limits;
 pub use lists::{
     BilledMonth, ContractFilter, ContractSortKey, CustomerFilter, CustomerSortKey, DocumentAmounts, DocumentOrder,
     DocumentPosition, DocumentSortKey, DocumentSums, ListQueries, ListWindow, LocalDates, ObjectKey, ObjectName, OrderedBy,

@@ -14,9 +14,9 @@ use thiserror::Error;
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
     Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, IdempotencyStore,
-    IntegrityQueries, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage, RunningTotals,
-    SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts, UsageQueries,
-    WebhookDeliveries, WebhookEndpoints,
+    IntegrityQueries, Limits, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage,
+    RunningTotals, SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts,
+    UsageQueries, WebhookDeliveries, WebhookEndpoints,
 };
 use crate::refs::{CustomerRef, OrganizationId};
 
@@ -332,6 +332,7 @@ pub trait Tx:
     + Accounts
     + Payments
     + Balances
+    + Limits
     + BookReader
     + BookWriter
     + NumberSeries
@@ -378,6 +379,8 @@ impl<T> Tx for T where
         + Accounts
         + Payments
         + Balances
+        + Limits
+        + Limits
         + BookReader
         + BookWriter
         + NumberSeries

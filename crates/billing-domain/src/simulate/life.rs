@@ -109,6 +109,7 @@ impl Life {
             created_at,
             updated_at: created_at,
             cancelled_at: None,
+            is_watched: false,
             products,
         };
         let mut life = Self {

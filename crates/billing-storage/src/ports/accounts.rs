@@ -7,7 +7,7 @@ use billing_domain::document::{BookDocument, LifecycleStatus};
 use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::metadata::{Metadata, MetadataSubject};
 use billing_domain::money::{Money, MoneySum};
-use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, PaymentsOf, StoreResult};
+use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, Lock, PaymentsOf, StoreResult};
 use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
@@ -24,7 +24,7 @@ use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id, Json};
-use crate::tx::{Transaction, with_conn};
+use crate::tx::{Transaction, load_held, with_conn};
 use crate::written_rows::{InsertRows, column};
 
 /// The maximum number of open documents read at a time.
@@ -36,7 +36,6 @@ impl Accounts for Transaction<'_> {
         organization: OrganizationId,
         keys: &BTreeSet<AccountKey>,
     ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
-        type AccountRow = (Cell<Uuid>, String, String, i64, i64);
         let keys: Vec<&AccountKey> = keys.iter().collect();
         keys.iter().try_for_each(|key| self.note_account(key))?;
         // The statement locks a row by writing its current values.
@@ -53,14 +52,36 @@ impl Accounts for Transaction<'_> {
         let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_high, \
                        accounts.unapplied_minor";
         let held: Vec<AccountRow> = self.write_returning::<_, (Id, Text, Text, BigInt, BigInt), _>(insert, columns)?;
-        let mut unapplied = BTreeMap::new();
-        for (customer_id, entity_ref, currency, high, low) in held {
-            let row = Row::new("accounts", customer_id.clone());
-            let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
-            let sum = unapplied_sum(&row, key.currency, high, low)?;
-            unapplied.insert(key, sum);
+        read_unapplied(held)
+    }
+
+    fn lock_accounts_of(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+    ) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
+        let mut locked = BTreeMap::new();
+        for customers in self.by_shard(customers.to_vec(), |customer| customer.as_uuid()) {
+            let rows: Vec<AccountRow> = load_held!(
+                self,
+                "accounts",
+                Some(Lock::Exclusive),
+                accounts::table
+                    .filter(one_of_ids(accounts::customer_id, customers.iter().map(|customer| customer.as_uuid())))
+                    .filter(accounts::organization_id.eq(Bound(organization.as_uuid())))
+                    .order((accounts::customer_id, accounts::entity_ref, accounts::currency))
+                    .select((
+                        accounts::customer_id,
+                        accounts::entity_ref,
+                        accounts::currency,
+                        accounts::unapplied_high,
+                        accounts::unapplied_minor,
+                    ))
+            )?;
+            locked.extend(read_unapplied(rows)?);
         }
-        Ok(unapplied)
+        locked.keys().try_for_each(|key| self.note_account(key))?;
+        Ok(locked)
     }
 
     fn account_documents<'a>(
@@ -380,6 +401,19 @@ impl Transaction<'_> {
     fn require_changed(&mut self, changed: usize, what: impl FnOnce() -> String) -> StoreResult<()> {
         if changed == 0 { self.refuse(format!("{}: not there to be settled", what())) } else { Ok(()) }
     }
+}
+
+/// An account with the two parts of its unapplied sum.
+type AccountRow = (Cell<Uuid>, String, String, i64, i64);
+
+fn read_unapplied(rows: Vec<AccountRow>) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
+    let read = |(customer_id, entity_ref, currency, high, low): AccountRow| {
+        let row = Row::new("accounts", customer_id.clone());
+        let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
+        let sum = unapplied_sum(&row, key.currency, high, low)?;
+        Ok((key, sum))
+    };
+    rows.into_iter().map(read).collect()
 }
 
 /// Returns the identifier of a credit or a payment, each in its own column.

@@ -74,14 +74,14 @@ impl Balances for Transaction<'_> {
     fn accounts(
         &mut self,
         organization: OrganizationId,
-        customer_id: Option<CustomerId>,
+        customers: Option<&[CustomerId]>,
     ) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
         type Found = (Cell<Uuid>, String, String, i64, i64);
         let rows: Vec<Found> = with_conn!(self, "accounts", |conn| {
             let mut query =
                 accounts::table.filter(accounts::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
-            if let Some(customer_id) = customer_id {
-                query = query.filter(accounts::customer_id.eq(Bound(customer_id.as_uuid())));
+            if let Some(customers) = customers {
+                query = query.filter(one_of_ids(accounts::customer_id, customers.iter().map(|customer| customer.as_uuid())));
             }
             query
                 .order((accounts::customer_id, accounts::entity_ref, accounts::currency))
@@ -144,14 +144,19 @@ impl Balances for Transaction<'_> {
         Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
     }
 
-    fn written_off(&mut self, organization: OrganizationId, customer_id: CustomerId) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
-        type Found = (String, String, i64);
+    fn written_off(
+        &mut self,
+        organization: OrganizationId,
+        customers: &[CustomerId],
+    ) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
+        type Found = (Cell<Uuid>, String, String, i64);
         let rows: Vec<Found> = with_conn!(self, "write_offs", |conn| write_offs::table
-            .filter(write_offs::customer_id.eq(Bound(customer_id.as_uuid())))
+            .filter(one_of_ids(write_offs::customer_id, customers.iter().map(|id| id.as_uuid())))
             .filter(write_offs::organization_id.eq(Bound(organization.as_uuid())))
-            .select((write_offs::entity_ref, write_offs::currency, write_offs::amount_minor))
+            .select((write_offs::customer_id, write_offs::entity_ref, write_offs::currency, write_offs::amount_minor))
             .load(conn))?;
-        summed(rows.into_iter().map(|(entity_ref, currency, minor)| {
+        summed(rows.into_iter().map(|(customer_id, entity_ref, currency, minor)| {
+            let customer_id = CustomerId::from_uuid(Row::new("write_offs", "").cell("customer_id", customer_id)?);
             let key = key_of(customer_id, &entity_ref, &currency)?;
             let amount = Money::from_minor(minor, key.currency);
             Ok((key, amount))

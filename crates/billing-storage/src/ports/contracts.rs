@@ -49,6 +49,7 @@ pub(super) struct ContractRow {
     updated_at: Cell<Timestamp>,
     cancelled_at: Option<Cell<Timestamp>>,
     next_due_at: Option<Cell<Timestamp>>,
+    watched: bool,
 }
 
 /// The days that a contract's newest version bills, and the entity whose time zone determines its state.
@@ -214,6 +215,7 @@ impl ContractRow {
             created_at: row.cell("created_at", self.created_at)?,
             updated_at: row.cell("updated_at", self.updated_at)?,
             cancelled_at: row.optional("cancelled_at", self.cancelled_at)?,
+            is_watched: self.watched,
             products,
         })
     }
@@ -500,6 +502,7 @@ impl Contracts for Transaction<'_> {
                 contracts::documents_opened.eq(0),
                 contracts::notification_count.eq(1_i64),
                 contracts::terms_id.eq(Bound(Uuid::now_v7())),
+                contracts::watched.eq(contract.is_watched),
                 billed,
             ))
             .execute(conn))?;

@@ -22,6 +22,7 @@ mod imports;
 mod inspection;
 mod issue;
 mod ledger;
+mod limits;
 mod lists;
 mod names;
 mod notifications;

@@ -57,7 +57,7 @@ macro_rules! document_number {
     };
 }
 
-const SOURCES: [NameSource; 14] = [
+const SOURCES: [NameSource; 15] = [
     source(AuditedKind::Administrator, "administrators t", "admin_id", KeyType::Assigned, "t.email"),
     source(AuditedKind::ApiKey, "api_keys t", "api_key_id", KeyType::Assigned, "coalesce(t.name, t.api_key)"),
     NameSource {
@@ -88,6 +88,13 @@ const SOURCES: [NameSource; 14] = [
         "charge_ref",
         KeyType::Chosen,
         "t.name",
+    ),
+    of_customer(
+        AuditedKind::Limit,
+        "limits t LEFT JOIN customers c ON c.customer_id = t.customer_id",
+        "limit_id",
+        KeyType::Assigned,
+        "t.metric",
     ),
     of_customer(
         AuditedKind::Document,

@@ -110,9 +110,9 @@ pub fn an_account_begins_with_nothing_and_keeps_what_is_unapplied(store: &dyn St
     let nothing = MoneySum::zero(yen.currency);
     assert_eq!(write(store, |tx| tx.hold_account(w.org, &yen)), nothing);
     let expected = vec![(key(&w), large()), (yen, nothing)];
-    assert_eq!(read(store, |tx| tx.accounts(w.org, Some(w.customer.id))), expected);
+    assert_eq!(read(store, |tx| tx.accounts(w.org, Some(&[w.customer.id]))), expected);
     assert_eq!(read(store, |tx| tx.accounts(w.org, None)), expected);
-    assert_eq!(read(store, |tx| tx.accounts(w.org, Some(CustomerId::from_uuid(Uuid::now_v7())))), []);
+    assert_eq!(read(store, |tx| tx.accounts(w.org, Some(&[CustomerId::from_uuid(Uuid::now_v7())]))), []);
 }
 
 pub fn documents_of_an_account_are_found_by_what_is_left_of_them(store: &dyn Store) {
@@ -288,9 +288,9 @@ fn write_off(on: &DocumentHead, minor: i64, day: &str) -> AccountEntry {
 pub fn what_is_written_off_adds_up(store: &dyn Store) {
     let w = world(store);
     let invoice = w.issue(store, w.head(1), cents(1000));
-    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), []);
+    assert_eq!(read(store, |tx| tx.written_off(w.org, &[w.customer.id])), []);
     put(store, &w, &[write_off(&invoice, 1000, "2026-03-01"), write_off(&invoice, -300, "2026-03-02")]);
-    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), sum_of_cents(700))]);
+    assert_eq!(read(store, |tx| tx.written_off(w.org, &[w.customer.id])), [(key(&w), sum_of_cents(700))]);
     let reported = read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[invoice.document_ref]));
     let reported: Vec<_> = reported
         .iter()
@@ -301,7 +301,10 @@ pub fn what_is_written_off_adds_up(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.write_offs_of(w.org, w.customer.id, &[w.head(2).document_ref])), []);
     let most = write_off(&invoice, i64::MAX, "2026-03-03");
     put(store, &w, &[most, write_off(&invoice, i64::MAX, "2026-03-04")]);
-    assert_eq!(read(store, |tx| tx.written_off(w.org, w.customer.id)), [(key(&w), sum_of_cents(700 + 2 * i128::from(i64::MAX)))]);
+    assert_eq!(
+        read(store, |tx| tx.written_off(w.org, &[w.customer.id])),
+        [(key(&w), sum_of_cents(700 + 2 * i128::from(i64::MAX)))]
+    );
 }
 
 pub fn what_is_due_is_summed_up_by_day(store: &dyn Store) {
@@ -421,9 +424,9 @@ pub fn another_organization_or_account_has_none_of_it(store: &dyn Store) {
             []
         );
         assert_eq!(tx.write_offs_of(stranger.org, customer, &[invoice.document_ref])?, []);
-        assert_eq!(tx.accounts(stranger.org, Some(customer))?, []);
+        assert_eq!(tx.accounts(stranger.org, Some(&[customer]))?, []);
         assert_eq!(tx.due_by_day(stranger.org, &[customer])?, []);
-        assert_eq!(tx.written_off(stranger.org, customer)?, []);
+        assert_eq!(tx.written_off(stranger.org, &[customer])?, []);
         assert_eq!(tx.statement_entries(stranger.org, customer, None)?, []);
         Ok(())
     });

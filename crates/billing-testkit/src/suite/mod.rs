@@ -23,6 +23,7 @@ pub mod imports;
 pub mod inspection;
 pub mod isolation;
 pub mod ledger;
+pub mod limits;
 pub mod lists;
 pub mod locks;
 pub mod notifications;
@@ -262,6 +263,14 @@ macro_rules! store_contract {
                 what_documents_in_force_bill_of_a_period_is_documented
                 lines_have_the_converted_tax_of_their_document
                 void_documents_document_nothing
+            }
+            limits {
+                a_limit_comes_back_with_every_field
+                an_account_has_one_limit_of_a_metric
+                a_watched_customer_has_watched_contracts
+                contracts_with_drafts_are_found_by_account
+                all_accounts_of_customers_are_locked
+                another_organization_has_no_limits
             }
             lists {
                 documents_come_in_every_order_from_any_place

@@ -451,6 +451,7 @@ mod tests {
             formatted: None,
             key: None,
             on_conflict: OnConflict::Reject,
+            occurred: false,
             import: None,
         }
     }

@@ -24,6 +24,25 @@ impl ContractBook {
         Err(Refusal::Broken(format!("document {document_ref} is no draft")))
     }
 
+    /// Returns the drafts with their totals, as [`content`](Self::content) computes them. Drafts of one family follow each other.
+    ///
+    /// # Errors
+    /// Returns the errors of [`content`](Self::content).
+    pub fn draft_totals(&self) -> Result<Vec<(&BookDocument, Money)>, Refusal> {
+        let drafts = self.documents().filter(|document| document.status == LifecycleStatus::Draft);
+        let families: BTreeSet<DocumentRef> = drafts.map(|draft| draft.family).collect();
+        let mut totals = Vec::new();
+        for family in families {
+            let mut sums = self.sums_of(family);
+            for draft in self.drafts_of_family(family)? {
+                let content = total_up(draft.head.currency, draft.head.kind, self.rated_lines(draft, None)?, &sums)?;
+                content.add_to(&mut sums, draft.head.kind, 1)?;
+                totals.push((draft, content.total));
+            }
+        }
+        Ok(totals)
+    }
+
     /// Returns the content of a draft if it is issued now with the lines that `keep` selects. Its discount and tax build on the
     /// issued documents of its family only.
     ///

@@ -384,6 +384,7 @@ pub(crate) fn contract(elements: &[Element], specs: &Catalog, now: Timestamp) ->
         created_at: now,
         updated_at: now,
         cancelled_at: None,
+        is_watched: false,
         products,
     })
 }

@@ -1,0 +1,127 @@
+//! The numbers of limits, and the usage that limits reject (billing rules 11).
+
+use super::{ContractBook, Entry};
+use crate::decimal::exact_add;
+use crate::document::lines::sign;
+use crate::limit::{LimitReached, LimitValue};
+use crate::money::{Money, MoneyError, MoneySum};
+use crate::receivables::AccountKey;
+use crate::refusal::Refusal;
+
+/// Returns what a book adds to the amount owed in an account, beyond the stored amounts that are due, written off or unapplied:
+/// the totals of its drafts, and of the documents that decisions issued or voided since the book was loaded. Credits count
+/// below zero.
+///
+/// # Errors
+/// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
+pub fn added_to_account(book: &ContractBook, account: &AccountKey) -> Result<MoneySum, Refusal> {
+    let mut sum = MoneySum::zero(account.currency);
+    for (draft, total) in book.draft_totals()? {
+        if AccountKey::of(draft) == *account {
+            sum = sum.checked_add(signed(sign(draft.head.kind), total)?)?;
+        }
+    }
+    for entry in book.entries() {
+        let (document_ref, total, direction) = match entry {
+            Entry::Issued { document_ref, issued, .. } => (*document_ref, issued.content.total, 1),
+            Entry::Voided { document_ref, content, .. } => (*document_ref, content.total, -1),
+            _ => continue,
+        };
+        let document = book.require_document(document_ref)?;
+        if AccountKey::of(document) == *account {
+            sum = sum.checked_add(signed(direction * sign(document.head.kind), total)?)?;
+        }
+    }
+    Ok(sum)
+}
+
+fn signed(sign: i64, amount: Money) -> Result<Money, MoneyError> {
+    if sign < 0 { Money::zero(amount.currency()).checked_sub(amount) } else { Ok(amount) }
+}
+
+/// Judges usage by the numbers of limits without it and with it, in the same order.
+///
+/// # Errors
+/// Returns [`Refusal::LimitReached`] for the first number that the usage raises and leaves above its maximum, or
+/// [`Refusal::AmountOutOfRange`] on overflow.
+pub fn judge(before: &[LimitValue], after: &[LimitValue]) -> Result<(), Refusal> {
+    for (before, after) in before.iter().zip(after) {
+        if after.value > before.value && after.value > after.limit.max {
+            let needed = exact_add(after.value, -before.value)?;
+            let reached = LimitReached { limit: after.limit.clone(), value: before.value, needed };
+            return Err(Refusal::LimitReached(Box::new(reached)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rust_decimal::Decimal;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::calendar::Timestamp;
+    use crate::limit::{Limit, LimitMetric};
+    use crate::money::Currency;
+    use crate::refs::{CustomerId, EntityRef, LimitRef};
+
+    fn values(numbers: &[(i64, i64)]) -> Vec<LimitValue> {
+        let limit = |number: usize, max: i64| Limit {
+            limit_ref: LimitRef::from_uuid(Uuid::from_u128(number as u128)),
+            customer_id: CustomerId::from_uuid(Uuid::nil()),
+            metric: LimitMetric::Owed {
+                entity_ref: EntityRef::parse("main").expect("a reference"),
+                currency: Currency::from_code("EUR").expect("a currency"),
+            },
+            max: Decimal::new(max, 2),
+            created_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
+            updated_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
+        };
+        let value = |(number, (value, max)): (usize, &(i64, i64))| {
+            LimitValue::new(limit(number, *max), Decimal::new(*value, 2)).expect("a small number")
+        };
+        numbers.iter().enumerate().map(value).collect()
+    }
+
+    #[test]
+    fn usage_that_raises_a_number_above_its_maximum_is_rejected() {
+        // Before, after and max, and whether the usage is accepted.
+        for (before, after, max, accepted) in [
+            (0, 1_000, 1_000, true),
+            (0, 1_001, 1_000, false),
+            (1_000, 1_001, 1_000, false),
+            // A number above its maximum stops what raises it, and nothing else.
+            (1_200, 1_200, 1_000, true),
+            (1_200, 1_100, 1_000, true),
+            (-500, 0, 0, true),
+            (-4, 2, 0, false),
+        ] {
+            let judged = judge(&values(&[(before, max)]), &values(&[(after, max)]));
+            assert_eq!(judged.is_ok(), accepted, "{before} {after} {max}");
+            if let Err(Refusal::LimitReached(reached)) = judged {
+                assert_eq!((reached.value, reached.needed), (Decimal::new(before, 2), Decimal::new(after - before, 2)));
+            }
+        }
+    }
+
+    #[test]
+    fn all_limits_must_allow_and_the_first_that_does_not_is_named() {
+        let (before, after) = (values(&[(0, 100), (0, 50), (0, 40)]), values(&[(60, 100), (60, 50), (60, 40)]));
+        let judged = judge(&before, &after);
+        let Err(Refusal::LimitReached(reached)) = judged else { panic!("accepted: {judged:?}") };
+        assert_eq!(reached.limit, after[1].limit);
+        assert_eq!(judge(&before, &values(&[(40, 100), (40, 50), (40, 40)])), Ok(()));
+    }
+
+    #[test]
+    fn what_is_left_is_never_below_zero() {
+        for (value, max, left, above) in
+            [(999, 1_000, "0.01", "0.00"), (1_000, 1_000, "0.00", "0.00"), (1_150, 1_000, "0.00", "1.50")]
+        {
+            let number = &values(&[(value, max)])[0];
+            let found = (number.left.to_string(), number.above.to_string());
+            assert_eq!(found, (left.to_owned(), above.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Limits, and the customers that have them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Insertion, Lock, StoreResult};
+use crate::limit::Limit;
+use crate::page::{Page, PageRequest};
+use crate::receivables::AccountKey;
+use crate::refs::{ContractKey, CustomerId, LimitRef, OrganizationId};
+
+/// Storage of limits.
+pub trait Limits {
+    /// Stores a new limit. Returns `Taken("metric")` when the customer has a limit of the same metric and account.
+    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<Insertion>;
+    /// Updates the maximum of a limit and the time of its last change. Returns `false` when the limit does not exist.
+    fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;
+    /// Deletes a limit. Returns `false` when the limit does not exist.
+    fn delete_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;
+    /// Returns a limit, by reference alone.
+    fn limit(&mut self, organization: OrganizationId, limit_ref: LimitRef) -> StoreResult<Option<Limit>>;
+    /// Returns the limits of these customers, ordered by reference.
+    fn limits_of(&mut self, organization: OrganizationId, customers: &[CustomerId]) -> StoreResult<Vec<Limit>>;
+    /// Returns a page of the limits of a customer, or of the organization without a customer, ordered by creation. The order
+    /// may be ascending or descending.
+    fn limits(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: Option<CustomerId>,
+        page: PageRequest,
+    ) -> StoreResult<Page<Limit>>;
+    /// Locks a customer until the transaction ends. Returns whether the customer is watched. Customers are locked before
+    /// contracts.
+    fn lock_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, lock: Lock) -> StoreResult<bool>;
+    /// Sets whether a customer and all of the customer's contracts are watched. Locks the customer, and then exclusively the
+    /// contracts that change, until the transaction ends.
+    fn set_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, is_watched: bool) -> StoreResult<()>;
+    /// Returns the contracts that have drafts in any of these accounts, with the number of these drafts.
+    fn contracts_with_drafts(
+        &mut self,
+        organization: OrganizationId,
+        accounts: &BTreeSet<AccountKey>,
+    ) -> StoreResult<BTreeMap<ContractKey, usize>>;
+}

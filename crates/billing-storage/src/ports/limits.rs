@@ -1,0 +1,250 @@
+//! Limits, and the customers that have them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::calendar::Timestamp;
+use billing_domain::limit::{Limit, LimitMetric};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::ports::{Contracts as _, Insertion, Limits, Lock, StoreResult};
+use billing_domain::receivables::AccountKey;
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, LimitRef, OrganizationId};
+use diesel::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::{MAX_BINDS, counted, owned};
+use crate::in_list::{Value, one_of_ids, one_of_rows};
+use crate::row::{Cell, Row};
+use crate::schema::{contracts, customers, documents, limits};
+use crate::sql_types::Bound;
+use crate::tx::{Transaction, load_held, with_conn};
+
+/// Bound values per account.
+const ACCOUNT_COLUMNS: usize = 3;
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = limits)]
+struct LimitRow {
+    limit_id: Cell<Uuid>,
+    customer_id: Cell<Uuid>,
+    metric: String,
+    entity_ref: String,
+    currency: String,
+    max: Cell<Decimal>,
+    created_at: Cell<Timestamp>,
+    updated_at: Cell<Timestamp>,
+}
+
+impl LimitRow {
+    fn read(self) -> StoreResult<Limit> {
+        let row = Row::new("limits", self.limit_id.clone());
+        let metric = LimitMetric::Owed {
+            entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
+            currency: row.leaf("currency", &self.currency)?,
+        };
+        if metric.kind().word() != self.metric {
+            return Err(row.corrupt("metric", format_args!("{:?} of what can't be", self.metric)));
+        }
+        Ok(Limit {
+            limit_ref: LimitRef::from_uuid(row.cell("limit_id", self.limit_id.clone())?),
+            customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+            metric,
+            max: row.cell("max", self.max)?,
+            created_at: row.cell("created_at", self.created_at)?,
+            updated_at: row.cell("updated_at", self.updated_at)?,
+        })
+    }
+}
+
+fn read_limits(rows: Vec<LimitRow>) -> StoreResult<Vec<Limit>> {
+    rows.into_iter().map(LimitRow::read).collect()
+}
+
+impl Limits for Transaction<'_> {
+    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<Insertion> {
+        let LimitMetric::Owed { entity_ref, currency } = &limit.metric;
+        let inserted = with_conn!(self, "limits", |conn| diesel::insert_into(limits::table)
+            .values((
+                limits::limit_id.eq(Bound(limit.limit_ref.as_uuid())),
+                limits::customer_id.eq(Bound(limit.customer_id.as_uuid())),
+                limits::organization_id.eq(Bound(organization.as_uuid())),
+                limits::metric.eq(limit.metric.kind().word()),
+                limits::entity_ref.eq(entity_ref.as_str()),
+                limits::currency.eq(currency.code()),
+                limits::max.eq(Bound(limit.max)),
+                limits::created_at.eq(Bound(limit.created_at)),
+                limits::updated_at.eq(Bound(limit.updated_at)),
+            ))
+            .on_conflict_do_nothing()
+            .execute(conn))?;
+        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("metric") })
+    }
+
+    fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool> {
+        let id = (Bound(limit.limit_ref.as_uuid()), Bound(limit.customer_id.as_uuid()));
+        let updated = with_conn!(self, "limits", |conn| diesel::update(limits::table.find(id))
+            .filter(limits::organization_id.eq(Bound(organization.as_uuid())))
+            .set((limits::max.eq(Bound(limit.max)), limits::updated_at.eq(Bound(limit.updated_at))))
+            .execute(conn))?;
+        Ok(updated == 1)
+    }
+
+    fn delete_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool> {
+        let id = (Bound(limit.limit_ref.as_uuid()), Bound(limit.customer_id.as_uuid()));
+        let deleted = with_conn!(self, "limits", |conn| diesel::delete(limits::table.find(id))
+            .filter(limits::organization_id.eq(Bound(organization.as_uuid())))
+            .execute(conn))?;
+        Ok(deleted == 1)
+    }
+
+    fn limit(&mut self, organization: OrganizationId, limit_ref: LimitRef) -> StoreResult<Option<Limit>> {
+        let rows: Vec<LimitRow> = with_conn!(self, "limits", |conn| limits::table
+            .filter(limits::limit_id.eq(Bound(limit_ref.as_uuid())))
+            .filter(limits::organization_id.eq(Bound(organization.as_uuid())))
+            .select(LimitRow::as_select())
+            .load(conn))?;
+        rows.into_iter().next().map(LimitRow::read).transpose()
+    }
+
+    fn limits_of(&mut self, organization: OrganizationId, customers: &[CustomerId]) -> StoreResult<Vec<Limit>> {
+        let rows: Vec<(LimitRow, Cell<Uuid>)> = with_conn!(self, "limits", |conn| limits::table
+            .filter(one_of_ids(limits::customer_id, customers.iter().map(|customer| customer.as_uuid())))
+            .order(limits::limit_id)
+            .select((LimitRow::as_select(), limits::organization_id))
+            .load(conn))?;
+        read_limits(owned("limits", organization, rows)?)
+    }
+
+    fn limits(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: Option<CustomerId>,
+        page: PageRequest,
+    ) -> StoreResult<Page<Limit>> {
+        let (limit, offset) = super::limits(page);
+        let (rows, total): (Vec<LimitRow>, i64) = with_conn!(self, "limits", |conn| {
+            let narrowed = || {
+                let mut query =
+                    limits::table.filter(limits::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
+                if let Some(customer_id) = customer_id {
+                    query = query.filter(limits::customer_id.eq(Bound(customer_id.as_uuid())));
+                }
+                query
+            };
+            let total = narrowed().count().get_result(conn)?;
+            let ordered = if page.is_backward() {
+                narrowed().order((limits::created_at.desc(), limits::limit_id.desc()))
+            } else {
+                narrowed().order((limits::created_at, limits::limit_id))
+            };
+            Ok((ordered.limit(limit).offset(offset).select(LimitRow::as_select()).load(conn)?, total))
+        })?;
+        Ok(Page { items: read_limits(rows)?, total: counted(total)? })
+    }
+
+    fn lock_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, lock: Lock) -> StoreResult<bool> {
+        let rows: Vec<bool> = load_held!(
+            self,
+            "customers",
+            Some(lock),
+            customers::table
+                .find(Bound(customer_id.as_uuid()))
+                .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
+                .select(customers::watched)
+        )?;
+        match rows.first() {
+            Some(watched) => Ok(*watched),
+            None => self.refuse(format!("customers {customer_id}: not there to be locked")),
+        }
+    }
+
+    fn set_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, is_watched: bool) -> StoreResult<()> {
+        let (customer, owner) = (Bound(customer_id.as_uuid()), Bound(organization.as_uuid()));
+        let changed = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(customer))
+            .filter(customers::organization_id.eq(owner))
+            .set((customers::watched.eq(is_watched), customers::stamp.eq(Bound(Uuid::now_v7()))))
+            .execute(conn))?;
+        if changed == 0 {
+            return self.refuse(format!("customers {customer_id}: not there to be watched"));
+        }
+        let found: Vec<Cell<Uuid>> = with_conn!(self, "contracts", |conn| contracts::table
+            .filter(contracts::customer_id.eq(customer))
+            .filter(contracts::organization_id.eq(owner))
+            .filter(contracts::watched.ne(is_watched))
+            .select(contracts::contract_id)
+            .load(conn))?;
+        let row = Row::new("contracts", customer_id);
+        let locked = found.into_iter().map(|id| {
+            let contract = ContractRef::from_uuid(row.cell("contract_id", id)?);
+            Ok((ContractKey { organization, customer: customer_id, contract }, Lock::Exclusive))
+        });
+        let locked: Vec<(ContractKey, Lock)> = locked.collect::<StoreResult<_>>()?;
+        if locked.is_empty() {
+            return Ok(());
+        }
+        // Transactions that read the other state finish first, and the new stamps tell the later ones.
+        self.hold_contracts(&locked)?;
+        with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
+            .filter(contracts::customer_id.eq(customer))
+            .filter(contracts::organization_id.eq(owner))
+            .filter(contracts::watched.ne(is_watched))
+            .set(contracts::watched.eq(is_watched))
+            .execute(conn))?;
+        Ok(())
+    }
+
+    fn contracts_with_drafts(
+        &mut self,
+        organization: OrganizationId,
+        accounts: &BTreeSet<AccountKey>,
+    ) -> StoreResult<BTreeMap<ContractKey, usize>> {
+        // SQLite runs in the same process and cannot use an index for a list of accounts.
+        let at_once = if self.is_sqlite() { 1 } else { MAX_BINDS / ACCOUNT_COLUMNS };
+        let of_shards = self.by_shard(Vec::from_iter(accounts), |account| account.customer_id.as_uuid());
+        let mut found = BTreeMap::new();
+        for accounts in of_shards.iter().flat_map(|accounts| accounts.chunks(at_once)) {
+            // A bound word would hide the partial index from a prepared plan.
+            macro_rules! drafts {
+                () => {
+                    documents::table
+                        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>("documents.lifecycle = 'DRAFT'"))
+                        .select((documents::customer_id, documents::contract_id, documents::organization_id))
+                };
+            }
+            let rows: Vec<(Cell<Uuid>, Cell<Uuid>, Cell<Uuid>)> = if let [account] = accounts {
+                with_conn!(self, "documents", |conn| drafts!()
+                    .filter(documents::customer_id.eq(Bound(account.customer_id.as_uuid())))
+                    .filter(documents::entity_ref.eq(account.entity_ref.as_str()))
+                    .filter(documents::currency.eq(account.currency.code()))
+                    .load(conn))?
+            } else {
+                let of_account = |account: &&AccountKey| {
+                    vec![
+                        Value::Id(account.customer_id.as_uuid()),
+                        Value::Text(account.entity_ref.as_str().to_owned()),
+                        Value::Text(account.currency.code().to_owned()),
+                    ]
+                };
+                with_conn!(self, "documents", |conn| drafts!()
+                    .filter(
+                        one_of_rows(
+                            "documents.customer_id, documents.entity_ref, documents.currency",
+                            accounts.iter().map(of_account)
+                        )
+                        .on_nodes(self.is_spread)
+                    )
+                    .load(conn))?
+            };
+            for (customer, contract, owner) in rows {
+                let row = Row::new("documents", "");
+                if row.cell("organization_id", owner)? != organization.as_uuid() {
+                    continue;
+                }
+                let customer = CustomerId::from_uuid(row.cell("customer_id", customer)?);
+                let contract = ContractRef::from_uuid(row.cell("contract_id", contract)?);
+                *found.entry(ContractKey { organization, customer, contract }).or_insert(0) += 1;
+            }
+        }
+        Ok(found)
+    }
+}
