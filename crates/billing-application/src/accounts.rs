@@ -241,14 +241,17 @@ pub(crate) fn save(cx: &mut Cx<'_>, accounts: &mut [ReceivablesAccount]) -> UseC
 }
 
 /// Locks an account without loading its rows. Returns it with the context for decisions.
+///
+/// Locks all accounts of the customer, because an operation on money can change the number of a limit.
 pub(crate) fn lock_account(cx: &mut Cx<'_>, key: AccountKey) -> UseCaseResult<(ReceivablesAccount, DecisionContext)> {
     let organization = cx.organization;
+    cx.lock_accounts(&[key.customer_id])?;
+    let unapplied = cx.tx.hold_account(organization, &key)?;
     let missing = |what: &str| StoreError::Corrupt(format!("an account's {what} is not there"));
     let customers = cx.tx.customers_by_ids(organization, &[key.customer_id])?;
     let customer = customers.first().ok_or_else(|| missing("customer"))?;
     let entities = cx.tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
     let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
-    let unapplied = cx.tx.hold_account(organization, &key)?;
     let parties = AccountParties { customer_ref: customer.customer_ref.clone(), zone };
     let account = ReceivablesAccount::new(key, customer.profile.apply_balance, unapplied).with_parties(parties);
     Ok((account, DecisionContext { at: cx.now, zone, by: cx.by }))

@@ -25,6 +25,7 @@ use crate::contracts::ContractView;
 use crate::documents::DocumentView;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::formats::FormatView;
+use crate::limits::LimitView;
 use crate::names::{self, Named};
 use crate::usage::ImportSummary;
 
@@ -59,6 +60,8 @@ pub enum AuditSubject<'a> {
     Charge(&'a Charge),
     /// A document.
     Document(&'a DocumentView),
+    /// A limit.
+    Limit(&'a LimitView),
     /// A payment or refund.
     Payment(&'a Payment),
     /// An application of a credit or payment to a document.
@@ -131,6 +134,7 @@ impl AuditSubject<'_> {
             Self::Contract(_) => AuditedKind::Contract,
             Self::Charge(_) => AuditedKind::Charge,
             Self::Document(_) => AuditedKind::Document,
+            Self::Limit(_) => AuditedKind::Limit,
             Self::Payment(_) => AuditedKind::Payment,
             Self::Application(_) => AuditedKind::Application,
             Self::BillingRun(_) => AuditedKind::BillingRun,
@@ -144,6 +148,7 @@ impl AuditSubject<'_> {
             Self::Customer(view) => Some(view.customer.id),
             Self::Contract(view) => Some(view.contract.customer_id),
             Self::Charge(charge) => Some(charge.customer_id),
+            Self::Limit(view) => Some(view.number.limit.customer_id),
             _ => None,
         }
     }
@@ -165,6 +170,7 @@ impl AuditSubject<'_> {
             Self::Contract(view) => view.contract.contract_ref.to_string(),
             Self::Charge(charge) => charge.charge_ref.to_string(),
             Self::Document(view) => view.opened.as_ref().map_or_else(String::new, |opened| opened.document_ref.to_string()),
+            Self::Limit(view) => view.number.limit.limit_ref.to_string(),
             Self::Payment(payment) => payment.payment_ref.to_string(),
             Self::Application(application) => application.application_ref.to_string(),
             Self::BillingRun(summary) => summary.run_ref.to_string(),

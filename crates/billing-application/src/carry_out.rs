@@ -1,6 +1,8 @@
 //! Runs use cases: checks the permission, replays a stored response, opens the transaction, and stores the response or rolls
 //! everything back. This is the same for every operation, so use cases only get a [`Cx`].
 
+use std::collections::BTreeSet;
+
 use billing_domain::access::{Actor, Principal, RequestId};
 use billing_domain::audit::AuditActor;
 use billing_domain::calendar::Timestamp;
@@ -8,7 +10,7 @@ use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry, IdGenerator};
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, attempt, transact};
-use billing_domain::refs::{ContractKey, OrganizationId};
+use billing_domain::refs::{ContractKey, CustomerId, OrganizationId};
 use billing_domain::warning::Warning;
 
 use crate::error::{UseCaseError, UseCaseResult};
@@ -102,6 +104,8 @@ pub struct Cx<'c> {
     author: AuditContext<'c>,
     recorder: Option<&'c dyn ChangeRecorder>,
     warnings: Vec<Warning>,
+    /// The customers whose accounts this transaction has locked.
+    locked: BTreeSet<CustomerId>,
 }
 
 impl<'c> Cx<'c> {
@@ -117,6 +121,7 @@ impl<'c> Cx<'c> {
             author: AuditContext::of(principal),
             recorder: None,
             warnings: Vec::new(),
+            locked: BTreeSet::new(),
         }
     }
 
@@ -133,6 +138,7 @@ impl<'c> Cx<'c> {
             author,
             recorder: None,
             warnings: Vec::new(),
+            locked: BTreeSet::new(),
         }
     }
 
@@ -145,7 +151,18 @@ impl<'c> Cx<'c> {
         now: Timestamp,
     ) -> Self {
         let author = AuditContext { organization, author: AuditActor::of(by), request_id: None };
-        Self { tx, services, organization, by, now, principal: None, author, recorder: None, warnings: Vec::new() }
+        Self {
+            tx,
+            services,
+            organization,
+            by,
+            now,
+            principal: None,
+            author,
+            recorder: None,
+            warnings: Vec::new(),
+            locked: BTreeSet::new(),
+        }
     }
 
     /// Returns the principal who requested the use case.
@@ -169,6 +186,17 @@ impl<'c> Cx<'c> {
     /// Returns the recorder of affected resources.
     pub(crate) const fn recorder(&self) -> Option<&'c dyn ChangeRecorder> {
         self.recorder
+    }
+
+    /// Locks all accounts of customers until the transaction ends. Each transaction that writes for a watched customer takes this
+    /// lock, so that the decisions about its limits follow one another.
+    pub(crate) fn lock_accounts(&mut self, customers: &[CustomerId]) -> UseCaseResult<()> {
+        let new: Vec<CustomerId> = customers.iter().filter(|customer| !self.locked.contains(customer)).copied().collect();
+        if !new.is_empty() {
+            self.tx.lock_accounts_of(self.organization, &new)?;
+            self.locked.extend(new);
+        }
+        Ok(())
     }
 
     /// Adds a warning to the response.
@@ -200,13 +228,16 @@ impl<'c> Cx<'c> {
         part: &mut dyn FnMut(&mut Cx<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
         let Self { services, organization, by, now, principal, author, .. } = *self;
-        let (done, warnings) = attempt(self.tx, |tx| {
-            let warnings = Vec::new();
-            let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings };
+        // The locks of a part that is rolled back may be released.
+        let locked = self.locked.clone();
+        let (done, warnings, locked) = attempt(self.tx, |tx| {
+            let (warnings, locked) = (Vec::new(), locked.clone());
+            let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings, locked };
             let done = part(&mut cx)?;
-            Ok::<_, E>((done, cx.warnings))
+            Ok::<_, E>((done, cx.warnings, cx.locked))
         })?;
         self.warnings.extend(warnings);
+        self.locked = locked;
         Ok(done)
     }
 }

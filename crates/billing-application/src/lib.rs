@@ -20,6 +20,7 @@ pub mod formats;
 pub mod idempotency;
 pub mod keys;
 pub mod latest_instant;
+pub mod limits;
 #[cfg(feature = "mocks")]
 pub mod mocks;
 pub mod names;

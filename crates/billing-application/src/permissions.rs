@@ -39,14 +39,15 @@ use_cases! {
     // An endpoint receives what happens to all customers and documents.
     Permission::ScopeAndRead(Scope::CatalogWrite) => CreateWebhookEndpoint, EditWebhookEndpoint, DeleteWebhookEndpoint,
         RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;
-    Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract;
+    Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract,
+        CreateLimit, EditLimit, DeleteLimit;
     Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, AdvanceClock, RecordCharge, EditCharge, DeleteCharge;
     Permission::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetClock, GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
+        GetStatement, GetLimit, ListLimits, GetLimitsLeft, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification, ListNotifications,
         GetNotification, GetWebhookEndpoint, ListWebhookEndpoints, ListWebhookDeliveries;
 }

@@ -35,6 +35,7 @@ use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, r
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::limits::Watch;
 
 /// How often a contract or document may change between finding and locking it, before the operation fails with
 /// [`StoreError::Contended`].
@@ -66,6 +67,7 @@ pub(super) struct ResolvedEvent<'n> {
 }
 
 /// An event with the period that it is matched to.
+#[derive(Clone)]
 pub(super) struct MatchedEvent<'n> {
     pub(super) resolved: ResolvedEvent<'n>,
     counted: CountedEvent,
@@ -81,21 +83,21 @@ impl MatchedEvent<'_> {
     }
 
     /// Takes the event back from the counted texts of labels.
-    fn take_from(&self, live: &mut LiveLabels) {
+    pub(super) fn take_from(&self, live: &mut LiveLabels) {
         let CountedEvent { .. } = live.remove(&self.key, self.unique_digest, self.counted);
     }
 }
 
 /// The results of a batch so far.
 pub(super) struct IngestProgress<'n> {
-    outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
+    pub(super) outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
     /// Events with the key of an earlier event in the same batch.
     duplicates: Vec<Duplicate>,
     /// Events that were recorded earlier, with responses of another form.
     shown: Vec<(usize, EventRef)>,
-    placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
+    pub(super) placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
     /// The texts of labels that `UNIQUE` counts, of the stored and the placed events.
-    live: LiveLabels,
+    pub(super) live: LiveLabels,
     /// Events that this path does not handle.
     left: BTreeSet<usize>,
 }
@@ -177,7 +179,8 @@ impl<'a> IngestBatch<'a> {
                 let ((contracts, matched, refused), read) = self.match_events(cx, &resolved, recalled.lock(), &recalled)?;
                 let known = recalled.documents();
                 let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched, &known)?;
-                books.retain(|contract_ref, _| !off_drafts.contains(contract_ref));
+                // A limit needs the amounts of all drafts of the customer.
+                books.retain(|contract_ref, book| !off_drafts.contains(contract_ref) && !book.contract.is_watched);
                 let (matched, left): (Vec<_>, Vec<_>) =
                     matched.into_iter().partition(|matched| books.contains_key(&matched.key.contract_ref));
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
@@ -197,14 +200,10 @@ impl<'a> IngestBatch<'a> {
             progress.live = self.lock_totals(cx, &matched, &mut books)?;
         }
         let all = matched.len();
-        // One copy of a book serves all its groups, because few decisions are refused.
-        let mut loaded: BooksByRef = BTreeMap::new();
-        for group in grouped(matched) {
-            let contract_ref = group[0].key.contract_ref;
-            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-            let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
-            Self::post_group(cx, (before, book), group, &mut progress)?;
-        }
+        let watch = Watch::lock(cx, &mut books)?;
+        let (limited, free): (Vec<_>, Vec<_>) = matched.into_iter().partition(|matched| watch.has(matched.resolved.customer.id));
+        Self::post_groups(cx, &mut books, free, &mut progress)?;
+        self.post_within_limits(cx, &watch, &mut books, limited, &mut progress)?;
         if let Some((shortcuts, totals)) = added {
             // All of it is stored already, or nothing stays.
             if progress.placed.len() < all || !are_stored(&totals, &books) {
@@ -374,6 +373,9 @@ impl<'a> IngestBatch<'a> {
         if added.is_empty() || !added.keys().all(is_summed) {
             return Ok(None);
         }
+        if books.values().any(|book| book.contract.is_watched) {
+            return Err(UseCaseError::InvariantViolation("usage of a watched contract without the lock of its accounts"));
+        }
         let new: Vec<(CustomerId, UsageKey, UsageTotal)> =
             added.iter().map(|(key, (customer_id, total))| (*customer_id, key.clone(), *total)).collect();
         let Some(totals) = cx.tx.add_usage(cx.organization, &new)? else { return Err(shortcuts.give_up()) };
@@ -409,9 +411,27 @@ impl<'a> IngestBatch<'a> {
         Ok(cx.tx.live_labels(&Vec::from_iter(labels), 1)?)
     }
 
+    /// Puts events on documents.
+    pub(super) fn post_groups<'n>(
+        cx: &Cx<'_>,
+        books: &mut BooksByRef,
+        matched: Vec<MatchedEvent<'n>>,
+        progress: &mut IngestProgress<'n>,
+    ) -> UseCaseResult<()> {
+        // One copy of a book serves all its groups, because few decisions are refused.
+        let mut loaded: BooksByRef = BTreeMap::new();
+        for group in grouped(matched) {
+            let contract_ref = group[0].key.contract_ref;
+            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
+            let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
+            Self::post_group(cx, (before, book), group, progress)?;
+        }
+        Ok(())
+    }
+
     /// Puts the events of one running total on documents. Events that only extend a draft are posted together, at the same
     /// cost for any number of events. Others are posted one by one.
-    fn post_group<'n>(
+    pub(super) fn post_group<'n>(
         cx: &Cx<'_>,
         (before, book): (&ContractBook, &mut ContractBook),
         group: Vec<MatchedEvent<'n>>,

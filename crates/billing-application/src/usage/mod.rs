@@ -9,6 +9,7 @@ mod import;
 mod import_lines;
 mod import_summary;
 mod ingest;
+mod limited;
 mod list;
 mod names;
 mod outcome;

@@ -366,6 +366,7 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
         formatted: None,
         key: None,
         on_conflict: OnConflict::Reject,
+        occurred: false,
         import: None,
     }
 }

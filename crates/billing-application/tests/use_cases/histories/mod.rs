@@ -15,6 +15,7 @@ mod convert;
 mod follow;
 #[path = "../../../../billing-domain/tests/rules/histories/generate.rs"]
 mod generate;
+mod limits;
 #[path = "../../../../billing-domain/tests/rules/histories/model/mod.rs"]
 mod model;
 #[path = "../../../../billing-domain/tests/rules/histories/money.rs"]
@@ -81,7 +82,8 @@ use uuid::Uuid;
 use crate::support::{Bench, read, run, run_billing};
 use follow::{Deed, Follower, MoneyDeed, SourceDeed};
 use generate::Kind;
-use rehearsals::{DocumentFigures, check_rehearsal};
+use limits::Limits;
+use rehearsals::{DocumentFigures, check_rehearsal, use_case_of};
 use world::{Checked, World};
 
 /// The use cases on SQLite in memory.
@@ -101,6 +103,7 @@ struct UseCases {
     asked: u32,
     /// The feed as a client has read it.
     notified: Vec<Notification>,
+    limits: Limits,
 }
 
 /// The compared data of a document. References are positions in the order of opening.
@@ -132,6 +135,7 @@ impl UseCases {
             is_over: false,
             asked: 0,
             notified: Vec::new(),
+            limits: Limits::default(),
         }
     }
 
@@ -291,8 +295,7 @@ impl UseCases {
             Deed::Resume => resume_contract(cx, self.contract(), true).map(drop),
             Deed::Event { .. } => {
                 let (_, event) = self.delivery(deed, world).expect("a new event");
-                let taken =
-                    record_event(cx, NewUsageEvent { import, ..event }, NO_ANSWER)?.now().expect("a newly recorded event");
+                let taken = self.report(cx, &NewUsageEvent { import, ..event })?;
                 return Ok(Some((taken.event.event_ref, import)));
             }
             Deed::Update { event, at, quantity, labels } => {
@@ -333,6 +336,7 @@ impl UseCases {
                     formatted: None,
                     key: IdempotencyKey::parse(&format!("event-{}", self.asked)).ok(),
                     on_conflict: OnConflict::Update,
+                    occurred: false,
                     import: None,
                 };
                 Some((self.events.len(), event))
@@ -575,34 +579,6 @@ fn unnamed(content: &DocumentContent) -> DocumentContent {
     content
 }
 
-/// Returns the use case that an operation requests.
-fn use_case_of(deed: &Deed) -> UseCase {
-    match deed {
-        Deed::Pricing(_) => UseCase::EditPricing,
-        Deed::Entity(..) => UseCase::EditEntity,
-        Deed::Customer => UseCase::EditCustomer,
-        Deed::Edit(_) => UseCase::EditContract,
-        Deed::Quantity(_) => UseCase::ChangeQuantity,
-        Deed::Cancel(_) => UseCase::CancelContract,
-        Deed::Resume => UseCase::ResumeContract,
-        Deed::Event { .. } => UseCase::RecordUsage,
-        Deed::Update { .. } => UseCase::UpdateEvent,
-        Deed::Delete(_) => UseCase::DeleteEvent,
-        Deed::Charge(..) => UseCase::RecordCharge,
-        Deed::EditCharge(..) => UseCase::EditCharge,
-        Deed::DeleteCharge(_) => UseCase::DeleteCharge,
-        Deed::Issue(_) => UseCase::IssueDocument,
-        Deed::Void(_) => UseCase::VoidDocument,
-        Deed::Money(MoneyDeed::Pay { .. }) => UseCase::RecordPayment,
-        Deed::Money(MoneyDeed::Reverse { .. }) => UseCase::ReversePayment,
-        Deed::Money(MoneyDeed::Refund { .. }) => UseCase::Refund,
-        Deed::Money(MoneyDeed::Apply { .. }) => UseCase::Apply,
-        Deed::Money(MoneyDeed::Unapply(_)) => UseCase::Unapply,
-        Deed::Money(MoneyDeed::WriteOff { .. }) => UseCase::WriteOff,
-        Deed::Run => UseCase::RunBilling,
-    }
-}
-
 /// Checks that each entity's numbers of a kind count from 1 in the order of opening, after the entity's permanent prefix.
 fn check_numbers(documents: &[Document], world: &World) -> Checked {
     let entities = convert::entities(&world.model.catalog);
@@ -660,6 +636,7 @@ impl Follower for UseCases {
             run(services, principal, UseCase::CreatePricing, |cx| create_pricing(cx, Some(pricing.pricing_ref), pricing.content))
                 .map_err(|error| failed(&error))?;
         }
+        self.limits = Limits::of_history(&products);
         let request = ContractRequest {
             customer_ref: customer.customer_ref,
             po_number: None,
@@ -685,6 +662,7 @@ impl Follower for UseCases {
             return Ok(());
         }
         self.bench.clock.set(world.now);
+        let owed = self.change_limits()?;
         let before = self.changing(&deed);
         match (self.ask(&deed, world)?, taken) {
             (Ok(()), true) | (Err(_), false) => {}
@@ -692,6 +670,7 @@ impl Follower for UseCases {
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
         }
         self.check_audit_log(&deed, taken, before)?;
+        self.check_limits(&owed)?;
         self.check_notifications()?;
         self.compare(world)?;
         if matches!(deed, Deed::Run) {

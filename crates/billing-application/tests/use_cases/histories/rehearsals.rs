@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use billing_application::UseCase;
 use billing_application::documents::DocumentView;
 use billing_application::dry_run::Effects;
 use billing_application::error::UseCaseResult;
@@ -9,6 +10,7 @@ use billing_domain::document::totals::BilledProduct;
 use billing_domain::document::{DocumentKind, DocumentState, Settlement};
 use billing_domain::money::{Money, MoneySum};
 
+use super::follow::{Deed, MoneyDeed};
 use super::same;
 use super::world::Checked;
 
@@ -75,4 +77,32 @@ pub(super) fn check_rehearsal(
         (DocumentFigures::of(view).0, MoneySum::from_minor(billed, view.currency).ok())
     });
     same("the compared documents", &compared, &stored.collect())
+}
+
+/// Returns the use case that an operation requests.
+pub(super) fn use_case_of(deed: &Deed) -> UseCase {
+    match deed {
+        Deed::Pricing(_) => UseCase::EditPricing,
+        Deed::Entity(..) => UseCase::EditEntity,
+        Deed::Customer => UseCase::EditCustomer,
+        Deed::Edit(_) => UseCase::EditContract,
+        Deed::Quantity(_) => UseCase::ChangeQuantity,
+        Deed::Cancel(_) => UseCase::CancelContract,
+        Deed::Resume => UseCase::ResumeContract,
+        Deed::Event { .. } => UseCase::RecordUsage,
+        Deed::Update { .. } => UseCase::UpdateEvent,
+        Deed::Delete(_) => UseCase::DeleteEvent,
+        Deed::Charge(..) => UseCase::RecordCharge,
+        Deed::EditCharge(..) => UseCase::EditCharge,
+        Deed::DeleteCharge(_) => UseCase::DeleteCharge,
+        Deed::Issue(_) => UseCase::IssueDocument,
+        Deed::Void(_) => UseCase::VoidDocument,
+        Deed::Money(MoneyDeed::Pay { .. }) => UseCase::RecordPayment,
+        Deed::Money(MoneyDeed::Reverse { .. }) => UseCase::ReversePayment,
+        Deed::Money(MoneyDeed::Refund { .. }) => UseCase::Refund,
+        Deed::Money(MoneyDeed::Apply { .. }) => UseCase::Apply,
+        Deed::Money(MoneyDeed::Unapply(_)) => UseCase::Unapply,
+        Deed::Money(MoneyDeed::WriteOff { .. }) => UseCase::WriteOff,
+        Deed::Run => UseCase::RunBilling,
+    }
 }

@@ -8,6 +8,7 @@ mod dry_runs;
 mod entities;
 mod formatted;
 mod imports;
+mod limits;
 mod log_in;
 mod notified;
 mod once;

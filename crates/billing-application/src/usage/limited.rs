@@ -1,0 +1,124 @@
+//! Judges events of customers with limits, before anything is written (billing rules 11).
+
+use std::collections::BTreeMap;
+
+use billing_domain::ledger::limit::judge;
+use billing_domain::refs::CustomerId;
+
+use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent};
+use crate::book_repository::corrupt;
+use crate::carry_out::Cx;
+use crate::error::UseCaseResult;
+use crate::limits::{BookAmounts, Watch};
+
+impl IngestBatch<'_> {
+    /// Puts the events of customers with limits on documents. The events of a customer are judged as a whole first. If the whole
+    /// does not fit, they are judged one by one, in the order of arrival.
+    pub(super) fn post_within_limits<'n>(
+        &self,
+        cx: &Cx<'_>,
+        watch: &Watch,
+        books: &mut BooksByRef,
+        matched: Vec<MatchedEvent<'n>>,
+        progress: &mut IngestProgress<'n>,
+    ) -> UseCaseResult<()> {
+        let mut of_customers: BTreeMap<CustomerId, Vec<MatchedEvent<'n>>> = BTreeMap::new();
+        for event in matched {
+            of_customers.entry(event.resolved.customer.id).or_default().push(event);
+        }
+        for (customer_id, mut events) in of_customers {
+            events.sort_by_key(|event| event.resolved.index);
+            let mut amounts = BookAmounts::new();
+            for book in books.values().filter(|book| book.contract.customer_id == customer_id) {
+                watch.note(&mut amounts, book)?;
+            }
+            if !self.post_whole(cx, (watch, customer_id, &amounts), books, &events, progress)? {
+                self.post_each(cx, (watch, customer_id, amounts), books, events, progress)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts all events of a customer on documents. Returns `false`, and leaves no trace, if a limit rejects one of them.
+    fn post_whole<'n>(
+        &self,
+        cx: &Cx<'_>,
+        (watch, customer_id, amounts): (&Watch, CustomerId, &BookAmounts),
+        books: &mut BooksByRef,
+        events: &[MatchedEvent<'n>],
+        progress: &mut IngestProgress<'n>,
+    ) -> UseCaseResult<bool> {
+        let is_judged = events.iter().any(|event| self.is_rejectable(event));
+        if is_judged && events.len() == 1 {
+            return Ok(false);
+        }
+        let is_affected = |contract: &&billing_domain::ledger::ContractBook| {
+            events.iter().any(|event| event.key.contract_ref == contract.contract.contract_ref)
+        };
+        let before: BooksByRef =
+            books.values().filter(is_affected).map(|book| (book.contract.contract_ref, book.clone())).collect();
+        let placed = progress.placed.len();
+        Self::post_groups(cx, books, events.to_vec(), progress)?;
+        if !is_judged {
+            return Ok(true);
+        }
+        let mut after = amounts.clone();
+        for contract_ref in before.keys() {
+            let book = books.get(contract_ref).ok_or_else(|| corrupt("a contract", contract_ref, "is not held"))?;
+            watch.note(&mut after, book)?;
+        }
+        if judge(&watch.values(customer_id, amounts)?, &watch.values(customer_id, &after)?).is_ok() {
+            return Ok(true);
+        }
+        for (event, _) in progress.placed.drain(placed..) {
+            event.take_from(&mut progress.live);
+        }
+        for event in events {
+            progress.outcomes[event.resolved.index] = None;
+        }
+        books.extend(before);
+        Ok(false)
+    }
+
+    /// Puts the events of a customer on documents one by one. An event that a limit rejects leaves no trace.
+    fn post_each<'n>(
+        &self,
+        cx: &Cx<'_>,
+        (watch, customer_id, mut amounts): (&Watch, CustomerId, BookAmounts),
+        books: &mut BooksByRef,
+        events: Vec<MatchedEvent<'n>>,
+        progress: &mut IngestProgress<'n>,
+    ) -> UseCaseResult<()> {
+        let mut before = watch.values(customer_id, &amounts)?;
+        for event in events {
+            let (index, contract_ref) = (event.resolved.index, event.key.contract_ref);
+            let is_rejectable = self.is_rejectable(&event);
+            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
+            let unchanged = book.clone();
+            let placed = progress.placed.len();
+            Self::post_group(cx, (&unchanged, book), vec![event], progress)?;
+            if progress.placed.len() == placed {
+                // Another rule rejected the event.
+                continue;
+            }
+            let mut with_event = amounts.clone();
+            watch.note(&mut with_event, book)?;
+            let after = watch.values(customer_id, &with_event)?;
+            match judge(&before, &after) {
+                Err(refusal) if is_rejectable => {
+                    *book = unchanged;
+                    for (event, _) in progress.placed.drain(placed..) {
+                        event.take_from(&mut progress.live);
+                    }
+                    progress.refuse(index, refusal.into())?;
+                }
+                Ok(()) | Err(_) => (amounts, before) = (with_event, after),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_rejectable(&self, event: &MatchedEvent<'_>) -> bool {
+        self.events[event.resolved.index].event.is_rejectable()
+    }
+}

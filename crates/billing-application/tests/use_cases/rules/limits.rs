@@ -1,0 +1,241 @@
+//! Limits of what a customer owes (billing rules 11): usage is judged by the money of the real documents.
+
+use billing_application::UseCase;
+use billing_application::catalog::create_usage_product;
+use billing_application::error::{UseCaseError, UseCaseResult};
+use billing_application::limits::{LimitRequest, LimitView, create_limit, delete_limit, edit_limit, get_limit, limits_left};
+use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent};
+use billing_domain::limit::MetricKind;
+use billing_domain::party::NetTerms;
+use billing_domain::refs::LimitRef;
+use billing_testkit::fixtures::{self, default_tax, fixed, per_unit, requested};
+
+use crate::books::{Books, calls};
+use crate::support::{read, run};
+
+const DAY: &str = "2026-01-10T00:00:00Z";
+
+/// Returns a customer with one contract of January to December.
+fn priced(unit_price: &str, max: Option<&str>) -> (Books, Option<LimitRef>) {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", unit_price)]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let limit = max.map(|max| limit(&books, max));
+    (books, limit)
+}
+
+fn try_limit(books: &Books, max: &str) -> UseCaseResult<LimitView> {
+    let (customer_ref, max) = (fixtures::customer_ref("acme"), max.to_owned());
+    let request = LimitRequest {
+        metric: MetricKind::Owed,
+        customer_ref,
+        entity_ref: Some(fixtures::entity_ref("main")),
+        currency: fixtures::eur(),
+        max,
+    };
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateLimit, |cx| create_limit(cx, &request))
+}
+
+fn limit(books: &Books, max: &str) -> LimitRef {
+    try_limit(books, max).expect("a limit").number.limit.limit_ref
+}
+
+/// Returns the number of a limit and what is left.
+fn number(books: &Books, limit_ref: LimitRef) -> (String, String) {
+    let view = read(&books.bench.services, &books.bench.principal, UseCase::GetLimit, |cx| get_limit(cx, limit_ref));
+    let number = view.expect("a limit").number;
+    let customers = [fixtures::customer_ref("acme")];
+    let left = read(&books.bench.services, &books.bench.principal, UseCase::GetLimitsLeft, |cx| limits_left(cx, &customers));
+    let left = left.expect("a customer").remove(0).limits;
+    assert!(left.contains(&number), "{left:?} {number:?}");
+    (number.value.to_string(), number.left.to_string())
+}
+
+/// Reports calls one after another, and returns how many were accepted, and the numbers of the last rejection.
+fn report(books: &Books, quantity: &str, times: usize) -> (usize, Option<(String, String)>) {
+    let (mut accepted, mut rejected) = (0, None);
+    for _ in 0..times {
+        match books.report(DAY, quantity, None) {
+            Ok(_) => accepted += 1,
+            Err(UseCaseError::LimitReached(reached)) => {
+                rejected = Some((reached.value.to_string(), reached.needed.to_string()));
+            }
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+    (accepted, rejected)
+}
+
+/// Returns which events of a batch are accepted.
+fn accepted(books: &Books, quantities: &[&str], atomicity: Atomicity) -> Vec<bool> {
+    let events: Vec<NewUsageEvent> = quantities.iter().map(|quantity| calls(DAY, quantity)).collect();
+    books.try_slice(&events, atomicity).map_or_else(|_| Vec::new(), |taken| taken.iter().map(Result::is_ok).collect())
+}
+
+#[test]
+fn calls_are_accepted_up_to_the_balance_and_not_one_more() {
+    let books = Books::with("2026-01-10T12:00:00Z", |_| {}, |acme| acme.profile.taxes = default_tax("20"));
+    let api = books.pricing("api", vec![per_unit("calls", "0.05")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let limit_ref = limit(&books, "100");
+    assert_eq!(report(&books, "1000", 1), (1, None));
+    assert_eq!(number(&books, limit_ref), ("60.00".to_owned(), "40.00".to_owned()));
+    // 666 more calls are 33.30 + 6.66, and the next one is 0.05 + 0.01.
+    assert_eq!(report(&books, "1", 700), (666, Some(("99.96".to_owned(), "0.06".to_owned()))));
+    assert_eq!(number(&books, limit_ref), ("99.96".to_owned(), "0.04".to_owned()));
+    assert!(books.documents().contains("total 99.96 EUR"), "{}", books.documents());
+}
+
+#[test]
+fn a_batch_is_judged_as_a_whole_first_and_then_event_by_event() {
+    let (books, limit_ref) = priced("1.00", Some("1000"));
+    assert_eq!(accepted(&books, &["500", "490"], Atomicity::PerEvent), [true, true]);
+    assert!(accepted(&books, &["5", "20", "5"], Atomicity::Atomic).is_empty());
+    assert_eq!(accepted(&books, &["5", "20", "5"], Atomicity::PerEvent), [true, false, true]);
+    assert_eq!(number(&books, limit_ref.expect("a limit")), ("1000.00".to_owned(), "0.00".to_owned()));
+    assert_eq!(accepted(&books, &["1", "0"], Atomicity::PerEvent), [false, true]);
+}
+
+#[test]
+fn a_discount_by_volume_is_judged_by_the_price_of_the_whole() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let tiers = vec![fixtures::volume("calls", &[(Some("100"), "1.00", "0"), (None, "0.50", "0")])];
+    let api = books.pricing("api", tiers);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let limit_ref = limit(&books, "100");
+    assert_eq!(accepted(&books, &["100"], Atomicity::PerEvent), [true]);
+    // One more call costs less than 100 calls. The price of 200 is the limit.
+    assert_eq!(accepted(&books, &["1"], Atomicity::PerEvent), [true]);
+    assert_eq!(number(&books, limit_ref), ("50.50".to_owned(), "49.50".to_owned()));
+    assert_eq!(accepted(&books, &["100", "99"], Atomicity::PerEvent), [false, true]);
+}
+
+#[test]
+fn drafts_of_all_contracts_count_and_those_of_other_currencies_do_not() {
+    let (books, limit_ref) = priced("0.60", Some("10"));
+    let limit_ref = limit_ref.expect("a limit");
+    assert_eq!(report(&books, "10", 1), (1, None));
+    let other = books.pricing("fee", vec![fixed("fee", "3.00")]);
+    let dollars =
+        books.pricing_with("dollars", vec![fixed("fee", "70.00")], |content| content.currency = fixtures::currency("USD"));
+    for pricing in [&other, &dollars] {
+        let contract = books.contract(vec![requested(pricing, "2026-01-01", "2026-12-31")]);
+        books.charge(contract, "2026-01-10", "opens the document", "0").expect("a charge");
+    }
+    assert_eq!(number(&books, limit_ref), ("9.00".to_owned(), "1.00".to_owned()));
+    assert_eq!(report(&books, "1", 3), (1, Some(("9.60".to_owned(), "0.60".to_owned()))));
+}
+
+#[test]
+fn the_first_event_of_a_period_needs_the_fixed_items_of_its_document() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "49.00"), per_unit("calls", "1.00")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let limit_ref = limit(&books, "49");
+    assert_eq!(report(&books, "1", 1), (0, Some(("0.00".to_owned(), "50.00".to_owned()))));
+    assert_eq!(books.documents(), "");
+    assert_eq!(report(&books, "0", 1), (1, None));
+    assert_eq!(number(&books, limit_ref), ("49.00".to_owned(), "0.00".to_owned()));
+}
+
+#[test]
+fn usage_that_has_already_happened_is_billed_above_the_limit() {
+    let (books, limit_ref) = priced("1.00", Some("10"));
+    let occurred = |quantity: &str| NewUsageEvent { occurred: true, ..calls(DAY, quantity) };
+    let taken = books.slice(&[calls(DAY, "8"), occurred("9"), calls(DAY, "1")], Atomicity::PerEvent);
+    assert_eq!(taken.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, true, false]);
+    let view =
+        read(&books.bench.services, &books.bench.principal, UseCase::GetLimit, |cx| get_limit(cx, limit_ref.expect("a limit")));
+    let number = view.expect("a limit").number;
+    assert_eq!(
+        (number.value.to_string(), number.left.to_string(), number.above.to_string()),
+        ("17.00".into(), "0.00".into(), "7.00".into())
+    );
+}
+
+#[test]
+fn an_event_that_is_due_at_once_counts_as_its_own_invoice() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "1.00")]);
+    let mut product = requested(&api, "2026-01-01", "2026-12-31");
+    product.net_terms = Some(NetTerms::DueUponUsage);
+    books.contract(vec![product]);
+    let limit_ref = limit(&books, "10");
+    assert_eq!(accepted(&books, &["4", "4", "4", "2"], Atomicity::PerEvent), [true, true, false, true]);
+    assert_eq!(number(&books, limit_ref), ("10.00".to_owned(), "0.00".to_owned()));
+    books.pay("UB-INV-2", "4.00").expect("a payment");
+    assert_eq!(number(&books, limit_ref), ("6.00".to_owned(), "4.00".to_owned()));
+    assert_eq!(report(&books, "5", 1), (0, Some(("6.00".to_owned(), "5.00".to_owned()))));
+    assert_eq!(report(&books, "4", 1), (1, None));
+}
+
+#[test]
+fn an_issue_changes_no_number_and_a_payment_makes_room() {
+    let (books, limit_ref) = priced("1.00", Some("500"));
+    let limit_ref = limit_ref.expect("a limit");
+    assert_eq!(report(&books, "480", 1), (1, None));
+    books.bill("2026-02-02T12:00:00Z");
+    assert_eq!(number(&books, limit_ref), ("480.00".to_owned(), "20.00".to_owned()));
+    let february =
+        |quantity: &str| books.slice(&[calls("2026-02-02T12:00:00Z", quantity)], Atomicity::PerEvent).remove(0).is_ok();
+    assert!(!february("21") && february("20"));
+    books.pay("UB-INV-1", "480.00").expect("a payment");
+    assert_eq!(number(&books, limit_ref), ("20.00".to_owned(), "480.00".to_owned()));
+    // Late usage counts, too, on the adjustment that it opens.
+    assert_eq!(report(&books, "481", 1), (0, Some(("20.00".to_owned(), "481.00".to_owned()))));
+    assert_eq!(report(&books, "480", 1), (1, None));
+    assert_eq!(number(&books, limit_ref), ("500.00".to_owned(), "0.00".to_owned()));
+}
+
+#[test]
+fn corrections_are_never_rejected_and_what_they_lower_can_be_used() {
+    let (books, limit_ref) = priced("1.00", Some("10"));
+    let limit_ref = limit_ref.expect("a limit");
+    let event = books.calls(DAY, "10");
+    books.update(event, None, Some("30"));
+    assert_eq!(number(&books, limit_ref), ("30.00".to_owned(), "0.00".to_owned()));
+    assert_eq!(accepted(&books, &["1", "0"], Atomicity::PerEvent), [false, true]);
+    books.update(event, None, Some("4"));
+    assert_eq!(accepted(&books, &["7", "6"], Atomicity::PerEvent), [false, true]);
+    books.delete(event);
+    assert_eq!(number(&books, limit_ref), ("6.00".to_owned(), "4.00".to_owned()));
+}
+
+#[test]
+fn an_edit_of_a_limit_is_in_force_at_once_and_a_deleted_limit_rejects_nothing() {
+    let (books, limit_ref) = priced("1.00", Some("10"));
+    let limit_ref = limit_ref.expect("a limit");
+    let edit =
+        |max: &str| run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, max));
+    assert_eq!(report(&books, "11", 1), (0, Some(("0.00".to_owned(), "11.00".to_owned()))));
+    assert_eq!(edit("11").expect("an edit").number.left.to_string(), "11.00");
+    assert_eq!(report(&books, "11", 1), (1, None));
+    for (max, code) in [("0.001", "invalid_format"), ("-1", "out_of_range")] {
+        assert_eq!(crate::books::code(edit(max)), code, "{max}");
+    }
+    assert_eq!(crate::books::code(try_limit(&books, "5")), "limit_exists");
+    let delete = || run(&books.bench.services, &books.bench.principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref));
+    delete().expect("a deletion");
+    assert!(matches!(delete(), Err(UseCaseError::Unknown(_))));
+    assert_eq!(report(&books, "100", 1), (1, None));
+    assert_eq!(number(&books, limit(&books, "0")), ("111.00".to_owned(), "0.00".to_owned()));
+}
+
+#[test]
+fn a_contract_that_is_created_after_the_limit_is_watched() {
+    let (books, _) = priced("1.00", Some("10"));
+    let product = fixtures::usage_product("mails");
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateUsageProduct, |cx| {
+        create_usage_product(cx, Some(product.usage_product_ref.clone()), product.profile.clone())
+    })
+    .expect("a usage product");
+    let mails = books.pricing("mails", vec![per_unit("mails", "1.00")]);
+    books.contract(vec![requested(&mails, "2026-01-01", "2026-12-31")]);
+    let mail = |quantity: &str| NewUsageEvent {
+        usage_product: NamedUsageProduct::Ref(fixtures::usage_product_ref("mails")),
+        ..calls(DAY, quantity)
+    };
+    assert_eq!(report(&books, "9", 1), (1, None));
+    let taken = books.slice(&[mail("2"), mail("1"), calls(DAY, "1")], Atomicity::PerEvent);
+    assert_eq!(taken.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, false]);
+}
