@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 64] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 67] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -64,6 +64,9 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 64] = [
     ("change_quantity", Ok(("CHANGE_QUANTITY", "CONTRACT"))),
     ("cancel_contract", Ok(("CANCEL", "CONTRACT"))),
     ("resume_contract", Ok(("RESUME", "CONTRACT"))),
+    ("create_limit", Ok(("CREATE", "LIMIT"))),
+    ("edit_limit", Ok(("EDIT", "LIMIT"))),
+    ("delete_limit", Ok(("DELETE", "LIMIT"))),
     ("record_charge", Ok(("CREATE", "CHARGE"))),
     ("edit_charge", Ok(("EDIT", "CHARGE"))),
     ("delete_charge", Ok(("DELETE", "CHARGE"))),

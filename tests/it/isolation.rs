@@ -26,6 +26,7 @@ struct Things {
     import_ref: String,
     run_ref: String,
     application_ref: String,
+    limit_ref: String,
     notification_ref: String,
     endpoint_ref: String,
 }
@@ -61,6 +62,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let endpoint = client.post("/api/webhooks/endpoints/", &json!({"url": UNREACHABLE, "enabled": false}));
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let application = paid(&client, name)["applications"][0].clone();
+    let limit = client.post("/api/limits/", &limit(&format!("{name}-customer"), &format!("{name}-entity"))).ok();
     let own = admin.get("/auth/session").ok();
     let of_session = |field: &str| own[field].as_str().expect("a reference").to_owned();
     let things = Things {
@@ -73,6 +75,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         document_ref: text("related_document_ref"),
         payment_ref: application["from_payment_ref"].as_str().expect("a reference").to_owned(),
         application_ref: application["application_ref"].as_str().expect("a reference").to_owned(),
+        limit_ref: limit["limit_ref"].as_str().expect("a reference").to_owned(),
         import_ref: imported["import_ref"].as_str().expect("a reference").to_owned(),
         run_ref: client.get("/api/billing/runs/filter").ok()[0]["run_ref"].as_str().expect("a run").to_owned(),
         notification_ref: books::notifications(&client, "pageSize=1")[0]["notification_ref"].as_str().expect("one").to_owned(),
@@ -101,6 +104,10 @@ fn contract(customer: &str, pricing: &str, entity: &str) -> Value {
 
 fn event(customer: &str, product: &str) -> Value {
     json!({"timestamp": when::now(), "customer_ref": customer, "usage_product_ref": product, "quantity": 1})
+}
+
+fn limit(customer: &str, entity: &str) -> Value {
+    json!({"metric": "OWED", "customer_ref": customer, "entity_ref": entity, "currency": "EUR", "max": 1_000_000})
 }
 
 fn charge(contract_ref: &str, charge_ref: &str) -> Value {
@@ -219,6 +226,15 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
         add("GET", &format!("{path}usage_product_ref={{}}"), None, product, UNKNOWN_NAME);
         add("GET", &format!("{path}document_ref={{}}"), None, &theirs.document_ref, UNKNOWN_UUID);
         add("GET", &format!("{path}contract_ref={{}}"), None, &theirs.contract_ref, UNKNOWN_UUID);
+    }
+    for method in ["GET", "DELETE"] {
+        add(method, "/api/limits/{}", None, &theirs.limit_ref, UNKNOWN_UUID);
+    }
+    add("POST", "/api/limits/edit/{}", Some(json!({"max": 1})), &theirs.limit_ref, UNKNOWN_UUID);
+    add("POST", "/api/limits/", Some(limit("{}", "mine-entity")), customer, UNKNOWN_NAME);
+    add("POST", "/api/limits/", Some(limit("mine-customer", "{}")), entity, UNKNOWN_NAME);
+    for path in ["filter", "left"] {
+        add("GET", &format!("/api/limits/{path}?customer_ref={{}}"), None, customer, UNKNOWN_NAME);
     }
     add("GET", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);
     add("DELETE", "/api/charges/{}", None, "theirs-charge", UNKNOWN_NAME);

@@ -47,6 +47,7 @@ mod imports;
 mod isolation;
 mod journey;
 mod language;
+mod limits;
 mod lists;
 mod metering;
 mod money;

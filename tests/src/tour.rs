@@ -71,6 +71,7 @@ pub fn take_at(server: &Server, machine: &str) -> TourResult {
     let contract_ref = tour.agree();
     tour.report_usage();
     tour.charge(&contract_ref);
+    tour.limit();
     tour.bill(&contract_ref);
     tour.be_paid();
     tour.end(&contract_ref);
@@ -355,6 +356,17 @@ impl Tour {
         self.get("list_charges", "/api/charges/filter?customer_ref=acme");
         self.delete("delete_charge", "/api/charges/setup-1");
         self.client.post("/api/charges/", &crate::catalog::with(charge, &json!({"charge_ref": "setup-2"}))).ok();
+    }
+
+    fn limit(&mut self) {
+        let limit = json!({"metric": "OWED", "customer_ref": "acme", "currency": "EUR", "max": 5000});
+        let limit = self.post("create_limit", "/api/limits/", limit);
+        let limit_ref = limit["limit_ref"].as_str().unwrap_or_default().to_owned();
+        self.post("edit_limit", &format!("/api/limits/edit/{limit_ref}"), json!({"max": "7500.00"}));
+        self.get("get_limit", &format!("/api/limits/{limit_ref}"));
+        self.get("list_limits", "/api/limits/filter?customer_ref=acme");
+        self.get("get_limits_left", "/api/limits/left?customer_ref=acme");
+        self.delete("delete_limit", &format!("/api/limits/{limit_ref}"));
     }
 
     fn bill(&mut self, contract_ref: &str) {

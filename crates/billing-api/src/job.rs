@@ -12,7 +12,8 @@ use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, NotificationRef, PaymentRef, PricingRef, SessionRef, UsageProductRef,
+    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef, SessionRef,
+    UsageProductRef,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -199,6 +200,7 @@ path_refs! {
     EventRef: Event,
     FormatRef: Format,
     ImportRef: Import,
+    LimitRef: Limit,
     NotificationRef: Notification,
     PaymentRef: Payment,
     PricingRef: Pricing,

@@ -8,6 +8,7 @@ use billing_application::contracts::{self, ContractView};
 use billing_application::documents::{self, DocumentView, PaymentView, SourceRef};
 use billing_application::formats::{self, FormatView};
 use billing_application::keys::{self, GeneratedKey, RotatedKey};
+use billing_application::limits::{self, CustomerLimits, LimitView};
 use billing_application::names::Named;
 use billing_application::own_account::{self, OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_application::sandbox::{self, ClockAdvance, ClockView};
@@ -25,7 +26,8 @@ use billing_domain::ports::{BilledMonth, ListedDelivery, SearchHit, StoredExchan
 use billing_domain::receivables::Balance;
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, NotificationRef, PaymentRef, PricingRef, SessionRef, UsageProductRef,
+    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef, SessionRef,
+    UsageProductRef,
 };
 use billing_domain::verification::RecordedVerification;
 
@@ -56,6 +58,7 @@ use crate::dto::formatted::{FormattedEventBody, FormattedResultJson, FormattedUp
 use crate::dto::health::HealthJson;
 use crate::dto::imports::{FileBody, ImportJson, ImportResponse, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
+use crate::dto::limits::{CustomerLimitsJson, LimitBody, LimitEditBody, LimitJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
     ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
@@ -86,7 +89,7 @@ use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
-    EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, ListParams, OpenApiParams, PaymentParams,
+    EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams, OpenApiParams, PaymentParams,
     PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
@@ -384,7 +387,7 @@ macro_rules! each_operation {
                     asks ConflictParams,
                     answers EventResultJson: "The recorded event with its document",
                     conflicts event_deleted,
-                    refuses matching,
+                    refuses matching limit_reached,
                     is Grouped DryRun,
                     by usage::record_event;
 
@@ -413,7 +416,7 @@ macro_rules! each_operation {
                     asks FormattedParams,
                     answers FormattedResultJson: "The recorded event as converted by the format",
                     conflicts event_deleted,
-                    refuses matching batch_refused format_error unknown_format unsupported_cloudevent,
+                    refuses matching limit_reached batch_refused format_error unknown_format unsupported_cloudevent,
                     is DryRun Skips,
                     by usage::record_formatted_event;
 
@@ -1210,6 +1213,52 @@ macro_rules! each_operation {
                     asks OpenApiParams,
                     answers Free<false>: "An OpenAPI document",
                     by service::openapi (route);
+            }
+
+            limits {
+                /// Creates a limit: usage is rejected that would raise its number above the maximum.
+                POST "/api/limits/" Permission(CreateLimit) as CreateLimit create_limit,
+                    takes LimitBody,
+                    runs Write |cx, it| limits::create_limit(cx, &it.body.request) => LimitView,
+                    answers Json<LimitJson>: "The limit with its number",
+                    conflicts limit_exists too_many_drafts,
+                    refuses entity_required too_many_limits amount_out_of_range;
+
+                /// Changes the maximum of a limit, at once.
+                POST "/api/limits/edit/{limit_ref}" Permission(EditLimit) as EditLimit edit_limit,
+                    at LimitRef,
+                    takes LimitEditBody,
+                    runs Write |cx, it| limits::edit_limit(cx, it.path, &it.body.max) => LimitView,
+                    answers Json<LimitJson>: "The limit with its number",
+                    refuses amount_out_of_range;
+
+                /// Lists limits with their numbers in order of creation.
+                GET "/api/limits/filter" Permission(ListLimits) as ListLimits list_limits,
+                    asks LimitParams,
+                    runs Read |cx, it| found(it.query.clone().query(), |customer| limits::list_limits(cx, customer.as_ref(), it.query.page())) => Page<LimitView>,
+                    answers PageOf<LimitJson>: "A page of limits",
+                    refuses amount_out_of_range;
+
+                /// Returns what is left of the limits of customers, in one consistent view.
+                GET "/api/limits/left" Permission(GetLimitsLeft) as GetLimitsLeft get_limits_left,
+                    asks AmountsDueParams,
+                    runs Read |cx, it| limits::limits_left(cx, &it.query.customer_ref) => Vec<CustomerLimits>,
+                    answers Each<CustomerLimitsJson>: "The customers in the order of the request; unknown customers are omitted",
+                    refuses amount_out_of_range;
+
+                /// Returns a limit with its number.
+                GET "/api/limits/{limit_ref}" Permission(GetLimit) as GetLimit get_limit,
+                    at LimitRef,
+                    runs Read |cx, it| limits::get_limit(cx, it.path) => LimitView,
+                    answers Json<LimitJson>: "The limit",
+                    refuses amount_out_of_range;
+
+                /// Deletes a limit. Usage is no longer rejected by it.
+                DELETE "/api/limits/{limit_ref}" Permission(DeleteLimit) as DeleteLimit delete_limit,
+                    at LimitRef,
+                    runs Write |cx, it| limits::delete_limit(cx, it.path) => (),
+                    gone: "The limit is deleted",
+                    refuses amount_out_of_range;
             }
 
             charges {

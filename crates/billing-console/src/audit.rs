@@ -26,6 +26,7 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
     ("EXCHANGE_RATE", "exchange rate", None),
     ("CONTRACT", "contract", Some("contracts")),
     ("CHARGE", "charge", Some("charges")),
+    ("LIMIT", "limit", None),
     ("DOCUMENT", "document", Some("documents")),
     ("PAYMENT", "payment", None),
     ("APPLICATION", "credit", None),

@@ -12,6 +12,7 @@ use Where::{Both, Http, Nowhere, UseCases};
 const USE_CASES: &str = concat!(
     include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/advances.rs"),
+    include_str!("../../../crates/billing-application/tests/use_cases/histories/limits.rs"),
 );
 
 enum Where {
@@ -24,7 +25,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 64] = [
+const DRAWN: [(&str, Where); 67] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -55,6 +56,9 @@ const DRAWN: [(&str, Where); 64] = [
     ("create_entity", UseCases),
     ("edit_entity", Both),
     ("delete_entity", Http),
+    ("create_limit", UseCases),
+    ("edit_limit", UseCases),
+    ("delete_limit", UseCases),
     ("create_pricing", Both),
     ("edit_pricing", UseCases),
     ("rate_new_pricing", Nowhere(RATES)),

@@ -29,6 +29,7 @@ use super::enums::{AuditActionWord, AuditedKindWord, BillWithWord, DocumentKindW
 use super::exchange_rates::AuditedExchangeRateJson;
 use super::formats::FormatJson;
 use super::keys::ApiKeyJson;
+use super::limits::AuditedLimitJson;
 use super::metadata::MetadataJson;
 use super::notifications::notification_body;
 use super::pricings::PricingJson;
@@ -311,6 +312,7 @@ fn shown(thing: AuditSubject<'_>) -> Value {
         AuditSubject::Contract(view) => of(ContractJson::from(view)),
         AuditSubject::Charge(charge) => of(AuditedChargeJson::from(charge)),
         AuditSubject::Document(view) => of(AuditedDocumentJson::from(view)),
+        AuditSubject::Limit(view) => of(AuditedLimitJson::from(view)),
         AuditSubject::Payment(payment) => of(AuditedPaymentJson::from(payment)),
         AuditSubject::Application(application) => of(AuditedApplicationJson::from(application)),
         AuditSubject::BillingRun(summary) => of(AuditedRunJson::from(summary)),

@@ -62,7 +62,7 @@ pub fn read_record(event: &Value) -> Result<SentRecord, Violations> {
         }
         Some(_) => return Err(Violations::one(&[KEY_MEMBER], "wrong_type", "must be a string")),
     };
-    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject, time_of_receipt: None })
+    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject, occurred: false, time_of_receipt: None })
 }
 
 impl Listed for EventInPlace {
@@ -88,7 +88,7 @@ pub struct BatchResultJson {
 #[serde(untagged)]
 pub enum BatchResultEntryJson {
     /// One event.
-    Event(BatchEventResultJson),
+    Event(Box<BatchEventResultJson>),
     /// Elements in the order of the list; null for a skipped element.
     Elements(Vec<Option<BatchEventResultJson>>),
 }
@@ -100,5 +100,5 @@ pub enum BatchEventResultJson {
     /// Recorded, now or earlier under the same key.
     Taken(EventResultJson),
     /// Rejected.
-    Refused(ProblemJson<'static>),
+    Refused(Box<ProblemJson<'static>>),
 }

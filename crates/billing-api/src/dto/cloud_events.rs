@@ -51,6 +51,7 @@ pub fn read_cloud_event(event: &Value) -> Result<SentRecord, Violations> {
         // Without an error, both are valid.
         key: IdempotencyKey::of_cloud_event(source, id).ok(),
         on_conflict: OnConflict::Reject,
+        occurred: false,
         time_of_receipt: None,
     })
 }

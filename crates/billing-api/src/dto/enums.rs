@@ -15,6 +15,7 @@ use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::einvoice::Syntax;
 use billing_domain::event_input::OnConflict;
 use billing_domain::imports::ImportState;
+use billing_domain::limit::MetricKind;
 use billing_domain::notification::NotificationType;
 use billing_domain::page::{ListSortKey, Order};
 use billing_domain::party::legal::{EInvoiceProfile, Language, PaperSize, Strictness};
@@ -137,6 +138,9 @@ readable_words! {
     /// What happens to an event whose idempotency key was used for another timestamp, usage product, quantity or label. `REJECT`:
     /// it is rejected. `UPDATE`: the recorded event gets its values, so that the last delivery counts.
     OnConflictWord is OnConflict { "REJECT" = Reject, "UPDATE" = Update }
+
+    /// Kind of number that a limit watches.
+    LimitMetricWord is MetricKind { "OWED" = Owed }
 
     /// Length of the intervals.
     IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }

@@ -39,6 +39,8 @@ struct SentEvent<'a> {
     additional_report_data: Option<FlatObject<'a>>,
     #[serde(borrow, default, deserialize_with = "not_null")]
     idempotency_key: Option<Text<'a>>,
+    #[serde(default)]
+    occurred: bool,
 }
 
 /// Reads a member that is present. A null is left to the tree.
@@ -95,6 +97,7 @@ impl SentEvent<'_> {
             additional_report_data: self.additional_report_data.map(report_data),
             validations: None,
             idempotency_key: parsed(self.idempotency_key.as_ref(), IdempotencyKey::parse)?,
+            occurred: self.occurred,
         })
     }
 }

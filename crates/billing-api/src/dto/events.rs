@@ -44,6 +44,9 @@ body! {
         /// Key that identifies repeats of the event, whether sent alone, in a batch or in a file; the event is recorded
         /// once. For a single event, the `Idempotency-Key` header has the same effect.
         idempotency_key: Option<IdempotencyKey>,
+        /// Whether the usage has already happened, so that no limit rejects it. It is no value of the event: the key of a
+        /// rejected event can be used again with it. Default: false.
+        occurred: bool = false,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -80,6 +83,7 @@ impl EventBody {
             formatted: None,
             key: self.idempotency_key,
             on_conflict: OnConflict::Reject,
+            occurred: self.occurred,
             import: None,
         })
     }

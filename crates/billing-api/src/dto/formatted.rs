@@ -32,6 +32,8 @@ body! {
         @flat format: FormatFields,
         /// Event.
         event: FreeForm,
+        /// Whether the usage has already happened, so that no limit rejects it. Default: false.
+        occurred: bool = false,
     }
     with {
         fn check(fields: Fields<'_>) {

@@ -31,6 +31,7 @@ pub mod health;
 pub mod imports;
 pub mod keys;
 pub mod labels;
+pub mod limits;
 pub mod log_in;
 pub mod money;
 pub mod notifications;

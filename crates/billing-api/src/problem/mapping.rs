@@ -21,7 +21,7 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 39] = [
+const RULES: [&str; 40] = [
     "address_not_public",
     "ambiguous_name",
     "clock_only_forward",
@@ -48,6 +48,7 @@ const RULES: [&str; 39] = [
     "tax_category_rate",
     "timestamp_in_future",
     "too_many_documents",
+    "too_many_limits",
     "unknown_event_type",
     "unknown_exemption_code",
     "unknown_field",
@@ -94,6 +95,7 @@ impl Problem {
             }
             UseCaseError::NoMatch(refusal) => Self::of_match(refusal, error),
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
+            UseCaseError::LimitReached(reached) => unprocessable("limit_reached").about_limit(reached),
             UseCaseError::IdempotencyKeyReuse => unprocessable(KEY_REUSE),
             UseCaseError::EventChanged(event_ref) => unprocessable(KEY_REUSE).about_recorded_event(*event_ref),
             UseCaseError::LineChanged(event_ref) => unprocessable("line_changed").about_recorded_event(*event_ref),
@@ -287,6 +289,7 @@ impl From<UseCaseError> for Problem {
             | UseCaseError::AlreadyExists { .. }
             | UseCaseError::NoMatch(_)
             | UseCaseError::AmountOutOfRange(_)
+            | UseCaseError::LimitReached(_)
             | UseCaseError::IdempotencyKeyReuse
             | UseCaseError::EventChanged(_)
             | UseCaseError::LineChanged(_)
@@ -358,6 +361,7 @@ pub fn not_found_code(thing: ResourceKind) -> &'static str {
         ResourceKind::Endpoint => "webhook_endpoint_not_found",
         ResourceKind::BillingRun => "billing_run_not_found",
         ResourceKind::Import => "import_not_found",
+        ResourceKind::Limit => "limit_not_found",
         ResourceKind::Notification => "notification_not_found",
         ResourceKind::Organization => "organization_not_found",
         ResourceKind::Pricing => "pricing_not_found",

@@ -7,6 +7,7 @@ use std::fmt;
 
 use billing_application::error::{EventPlace, ResourceKind, UseCaseError};
 use billing_domain::access::{Permission, Scope};
+use billing_domain::limit::LimitReached;
 use billing_domain::notification::epoch::FeedRestart;
 use billing_domain::refs::EventRef;
 use billing_domain::violation::MAX_LISTED_VIOLATIONS;
@@ -16,8 +17,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::dto::enums::LimitMetricWord;
 use crate::dto::values::TimestampText;
-use crate::dto::wire::AssignedRef;
+use crate::dto::wire::{AssignedRef, ExactNumber};
 
 pub use mapping::not_found_code;
 
@@ -61,6 +63,8 @@ enum Extension {
     FeedRestart(FeedRestart),
     /// The recorded event whose key was used for other values.
     Event(EventRef),
+    /// The limit that rejects usage.
+    Limit(LimitReached),
 }
 
 /// An invalid field.
@@ -139,6 +143,26 @@ pub struct ProblemJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     event_ref: Option<AssignedRef>,
+    /// Limit that rejects the usage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    limit_ref: Option<AssignedRef>,
+    /// Number that the limit watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    metric: Option<LimitMetricWord>,
+    /// Largest number up to which usage is accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    max: Option<ExactNumber>,
+    /// Number without the usage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    value: Option<ExactNumber>,
+    /// What the usage would add to the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    needed: Option<ExactNumber>,
 }
 
 /// Declares problems without parameters: `name: STATUS "code", "detail"`, and an optional `Retry-After`.
@@ -398,11 +422,16 @@ impl Problem {
         Self { extension: Some(Box::new(Extension::Event(event_ref))), ..self }
     }
 
+    fn about_limit(self, reached: &LimitReached) -> Self {
+        Self { extension: Some(Box::new(Extension::Limit(reached.clone()))), ..self }
+    }
+
     /// Returns the recorded event whose key was used for other values.
     pub fn recorded_event(&self) -> Option<EventRef> {
         match self.extension.as_deref() {
             Some(Extension::Event(event_ref)) => Some(*event_ref),
-            Some(Extension::SupportedVersions(_) | Extension::Import(_) | Extension::FeedRestart(_)) | None => None,
+            Some(Extension::SupportedVersions(_) | Extension::Import(_) | Extension::FeedRestart(_) | Extension::Limit(_))
+            | None => None,
         }
     }
 
@@ -410,7 +439,8 @@ impl Problem {
     pub fn import(&self) -> Option<&Value> {
         match self.extension.as_deref() {
             Some(Extension::Import(result)) => Some(result),
-            Some(Extension::SupportedVersions(_) | Extension::FeedRestart(_) | Extension::Event(_)) | None => None,
+            Some(Extension::SupportedVersions(_) | Extension::FeedRestart(_) | Extension::Event(_) | Extension::Limit(_))
+            | None => None,
         }
     }
 
@@ -456,6 +486,11 @@ impl Problem {
             position: None,
             restored_to: None,
             event_ref: None,
+            limit_ref: None,
+            metric: None,
+            max: None,
+            value: None,
+            needed: None,
         };
         match self.extension.as_deref() {
             None => document,
@@ -466,6 +501,14 @@ impl Problem {
                 ProblemJson { position: Some(*position), restored_to, ..document }
             }
             Some(Extension::Event(event_ref)) => ProblemJson { event_ref: Some(AssignedRef::from(event_ref)), ..document },
+            Some(Extension::Limit(LimitReached { limit, value, needed })) => ProblemJson {
+                limit_ref: Some(AssignedRef::from(limit.limit_ref)),
+                metric: Some(LimitMetricWord::from(limit.metric.kind())),
+                max: Some(ExactNumber::from(limit.max)),
+                value: Some(ExactNumber::from(*value)),
+                needed: Some(ExactNumber::from(*needed)),
+                ..document
+            },
         }
     }
 }

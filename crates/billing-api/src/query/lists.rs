@@ -196,7 +196,23 @@ params! {
 }
 
 params! {
-    /// Customers whose amounts due are listed.
+    /// Customer and page of a list of limits.
+    LimitParams {
+        /// Customer reference.
+        customer_ref: Option<SearchRef<CustomerRef>>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl LimitParams {
+    /// Returns the customer, if one is given; `None` if nothing can match.
+    pub fn query(self) -> Option<Option<CustomerRef>> {
+        possible(self.customer_ref)
+    }
+}
+
+params! {
+    /// Customers whose amounts are listed.
     AmountsDueParams {
         /// Up to 100 customer references, separated by commas.
         customer_ref: CustomerRefs,
@@ -375,6 +391,6 @@ pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 paged! {
-    ContractParams;
+    ContractParams, LimitParams;
     ordered ListParams, KeyListParams, AdministratorListParams, CustomerParams, ContractSearchParams, PaymentParams, ChargeParams,
 }
