@@ -5,7 +5,7 @@ use billing_application::balances::{self, CustomerDue};
 use billing_application::catalog::{self, CustomerView, EntityView, PricingRate};
 use billing_application::charges::{self, ChargeView};
 use billing_application::contracts::{self, ContractView};
-use billing_application::documents::{self, DocumentView, PaymentView, SourceRef};
+use billing_application::documents::{self, DocumentView, PaymentOutcome, PaymentView, SourceRef};
 use billing_application::formats::{self, FormatView};
 use billing_application::keys::{self, GeneratedKey, RotatedKey};
 use billing_application::limits::{self, CustomerLimits, LimitView};
@@ -61,7 +61,8 @@ use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, R
 use crate::dto::limits::{CustomerLimitsJson, LimitBody, LimitEditBody, LimitJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
-    ApplyBody, BalanceJson, CustomerDueJson, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson, WriteOffBody,
+    ApplyBody, BalanceJson, CustomerDueJson, DepositBody, PaymentBody, PaymentJson, PaymentOutcomeJson, RefundBody, ReversalBody,
+    StatementJson, WriteOffBody,
 };
 use crate::dto::notifications::NotificationJson;
 use crate::dto::own_account::{
@@ -89,8 +90,8 @@ use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
-    EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams, OpenApiParams, PaymentParams,
-    PricingRateParams, SearchParams, StatementParams,
+    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams, OpenApiParams,
+    PaymentParams, PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{
@@ -879,6 +880,26 @@ macro_rules! each_operation {
                     refuses amount_out_of_range too_many_rows,
                     by money::get_statement;
 
+                /// Records a payment without a document: a deposit.
+                ///
+                /// The deposit pays open documents of the same entity and currency, earliest due date first. The rest is balance,
+                /// which pays the next issued documents. With `apply_balance: false` on the customer, the deposit is applied only by
+                /// hand.
+                POST "/api/customers/payments/{customer_ref}" Permission(RecordDeposit) as RecordDeposit record_deposit,
+                    at CustomerRef,
+                    takes DepositBody,
+                    runs Write |cx, it| documents::record_deposit(cx, &it.path, &it.body.account, &it.body.facts) => PaymentView,
+                    answers Json<PaymentJson>: "The payment with its applications",
+                    refuses amount_out_of_range entity_required,
+                    is DryRun;
+
+                /// Lists a customer's payments and refunds, deposits among them, in the order in which they were recorded.
+                GET "/api/customers/payments/{customer_ref}" Permission(ListPayments) as ListPaymentsOfCustomer list_payments_of_customer,
+                    at CustomerRef,
+                    asks CustomerPaymentParams,
+                    runs Read |cx, it| documents::payments_of_customer(cx, &it.path, it.query.page()) => Page<PaymentView>,
+                    answers PageOf<PaymentJson>: "A page of the customer's payments and refunds";
+
                 /// Lists documents with totals by currency, or with `format` exports all of them as a table.
                 GET "/api/documents/filter" Permission(ListDocuments) as ListDocuments list_documents,
                     asks DocumentListParams,
@@ -950,8 +971,8 @@ macro_rules! each_operation {
                 POST "/api/documents/payments/reverse/{payment_ref}" Permission(ReversePayment) as ReversePayment reverse_payment,
                     at PaymentRef,
                     takes Option<ReversalBody>,
-                    runs Write |cx, it| documents::reverse_payment(cx, it.path, it.body.date, it.body.reason.as_ref()) => DocumentView,
-                    answers Json<DocumentJson>: "The document that the payment is recorded on",
+                    runs Write |cx, it| documents::reverse_payment(cx, it.path, it.body.date, it.body.reason.as_ref()) => PaymentOutcome,
+                    answers Json<PaymentOutcomeJson>: "The document that the payment is recorded on, or the reversed payment of a deposit",
                     conflicts already_reversed payment_refunded,
                     is DryRun;
 
@@ -981,8 +1002,8 @@ macro_rules! each_operation {
                 POST "/api/documents/refund/{source_ref}" Permission(Refund) as Refund refund,
                     at SourceRef,
                     takes RefundBody,
-                    runs Write |cx, it| documents::refund(cx, it.path, &it.body.facts) => DocumentView,
-                    answers Json<DocumentJson>: "The credit, or the document of the payment",
+                    runs Write |cx, it| documents::refund(cx, it.path, &it.body.facts) => PaymentOutcome,
+                    answers Json<PaymentOutcomeJson>: "The credit, the document of the payment, or the refund of a deposit",
                     conflicts not_unapplied,
                     refuses amount_out_of_range,
                     is DryRun;

@@ -168,7 +168,7 @@ pub(crate) fn freeze_applied(
     accounts: &[ReceivablesAccount],
     decided: &mut [(&mut ContractBook, Vec<Entry>)],
 ) -> UseCaseResult<()> {
-    let mut applied: BTreeMap<DocumentRef, Vec<(DocumentRef, Money)>> = BTreeMap::new();
+    let mut applied: BTreeMap<DocumentRef, Vec<(Option<DocumentRef>, Money)>> = BTreeMap::new();
     let mut unknown: BTreeMap<CustomerId, BTreeSet<DocumentRef>> = BTreeMap::new();
     let known = accounts.iter().flat_map(|account| account.documents()).map(|document| &document.head);
     let mut numbers: BTreeMap<DocumentRef, DocumentNumber> = known.map(|head| (head.document_ref, head.number.clone())).collect();
@@ -179,7 +179,7 @@ pub(crate) fn freeze_applied(
             let key = AccountKey::of(document);
             let of_document = accounts.iter().find(|account| *account.key() == key);
             let of_document = of_document.map(|account| account.newly_applied(*document_ref)).unwrap_or_default();
-            unknown.entry(key.customer_id).or_default().extend(of_document.iter().map(|(other, _)| *other));
+            unknown.entry(key.customer_id).or_default().extend(of_document.iter().filter_map(|(other, _)| *other));
             applied.insert(*document_ref, of_document);
         }
     }
@@ -193,9 +193,9 @@ pub(crate) fn freeze_applied(
     for (_, entries) in decided {
         for entry in entries {
             let Entry::Issued { document_ref, issued, .. } = entry else { continue };
-            let named = |(other, amount): (DocumentRef, Money)| {
-                let number = numbers.get(&other).cloned().ok_or_else(|| corrupt("a document", &other, "is not there"))?;
-                Ok::<_, UseCaseError>(AppliedAtIssue { document_number: number, amount })
+            let number_of = |other| numbers.get(&other).cloned().ok_or_else(|| corrupt("a document", &other, "is not there"));
+            let named = |(other, amount): (Option<DocumentRef>, Money)| {
+                Ok::<_, UseCaseError>(AppliedAtIssue { document_number: other.map(number_of).transpose()?, amount })
             };
             let of_document = applied.remove(document_ref).unwrap_or_default();
             let of_document = of_document.into_iter().map(named).collect::<UseCaseResult<Vec<_>>>()?;

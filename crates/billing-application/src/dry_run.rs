@@ -273,7 +273,7 @@ impl ChangeRecorder for DryRunRecorder {
         let named = entries.iter().filter_map(|entry| match entry {
             AccountEntry::Settled { document_ref, .. } => Some(*document_ref),
             AccountEntry::WrittenOff(write_off) => Some(write_off.document_ref),
-            AccountEntry::Recorded(payment) => Some(payment.document_ref),
+            AccountEntry::Recorded(payment) => payment.document_ref,
             AccountEntry::Applied(application) => Some(application.to),
             AccountEntry::Reversed { .. } | AccountEntry::Used { .. } | AccountEntry::Unapplied { .. } => None,
         });

@@ -41,7 +41,7 @@ use_cases! {
         RotateWebhookSecret, TestWebhookEndpoint, ReplayWebhookDeliveries;
     Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract,
         CreateLimit, EditLimit, DeleteLimit;
-    Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, ReversePayment, Refund, Apply, Unapply,
+    Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RecordDeposit, ReversePayment, Refund, Apply, Unapply,
         WriteOff, RunBilling, AdvanceClock, RecordCharge, EditCharge, DeleteCharge;
     Permission::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,

@@ -231,6 +231,8 @@ pub enum EntityUse {
     Customer(CustomerRef),
     /// A version of the contract with this number names the entity.
     Contract(u64),
+    /// This customer has a receivables account with the entity: a deposit needs no contract.
+    Payer(CustomerRef),
 }
 
 impl EntityUse {
@@ -245,6 +247,9 @@ impl EntityUse {
             ),
             Self::Contract(number) => format!(
                 "a version of the contract C-{number} names the entity, so the entity stays: name another entity in new contracts"
+            ),
+            Self::Payer(customer_ref) => format!(
+                "payments of the customer {customer_ref} are recorded for the entity, so the entity stays: name another entity in new payments"
             ),
         };
         Refusal::conflict("entity_in_use", detail)

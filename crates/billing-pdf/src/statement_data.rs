@@ -7,7 +7,7 @@ use billing_domain::money::MoneySum;
 use billing_domain::party::Entity;
 use billing_domain::party::legal::PaperSize;
 use billing_domain::ports::PrintError;
-use billing_domain::receivables::{AccountStatement, StatementKind, StatementLine, StatementPrintout};
+use billing_domain::receivables::{AccountStatement, StatementEntry, StatementKind, StatementLine, StatementPrintout};
 use billing_domain::refs::EntityRef;
 use serde::Serialize;
 
@@ -120,7 +120,7 @@ fn of_account(
         let StatementLine { entry, balance } = line;
         Ok(Row {
             date: figures.date(entry.date)?,
-            what: Text::new(&described(entry.kind, &entry.document_number.to_string(), words)),
+            what: Text::new(&described(entry, words)),
             amount: figures.amount(entry.amount)?,
             balance: figures.sum(*balance)?,
         })
@@ -134,9 +134,10 @@ fn of_account(
     })
 }
 
-/// Returns the kind of an entry with the number of its document.
-fn described(kind: StatementKind, number: &str, words: &Translations) -> String {
-    let what = match kind {
+/// Returns the kind of an entry with the number of its document. An entry of a deposit has its reference instead, if there is
+/// one.
+fn described(entry: &StatementEntry, words: &Translations) -> String {
+    let what = match entry.kind {
         StatementKind::Invoice => words.invoice,
         StatementKind::Debit => words.debit,
         StatementKind::Credit => words.credit,
@@ -146,7 +147,11 @@ fn described(kind: StatementKind, number: &str, words: &Translations) -> String 
         StatementKind::Reversal => words.reversal,
         StatementKind::WriteOff => words.write_off,
     };
-    format!("{what} {number}")
+    match (&entry.document, &entry.reference) {
+        (Some((_, number)), _) => format!("{what} {number}"),
+        (None, Some(reference)) => format!("{what} {reference}"),
+        (None, None) => what.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -156,8 +161,9 @@ mod tests {
     use billing_domain::money::Money;
     use billing_domain::party::NumberPrefix;
     use billing_domain::party::legal::Language;
-    use billing_domain::receivables::{StatementEntry, statement};
+    use billing_domain::receivables::statement;
     use billing_domain::refs::DocumentRef;
+    use billing_domain::text::OneLine;
     use billing_testkit::{CountingIds, fixtures};
     use fixtures::date;
     use uuid::Uuid;
@@ -171,9 +177,9 @@ mod tests {
             entity_ref: fixtures::entity_ref("main"),
             date: date(day),
             kind,
-            document_ref: DocumentRef::from_uuid(Uuid::from_u128(1)),
-            document_number: number,
+            document: Some((DocumentRef::from_uuid(Uuid::from_u128(1)), number)),
             payment_ref: None,
+            reference: None,
             amount: Money::from_minor(cents, fixtures::eur()),
         }
     }
@@ -184,6 +190,12 @@ mod tests {
             entry("2026-01-02", StatementKind::Invoice, 123_456),
             entry("2026-02-03", StatementKind::Payment, -23_456),
             entry("2026-03-04", StatementKind::Void, -100_000),
+            StatementEntry {
+                document: None,
+                reference: OneLine::parse("TX-1").ok(),
+                ..entry("2026-03-05", StatementKind::Payment, -1_000)
+            },
+            StatementEntry { document: None, ..entry("2026-03-06", StatementKind::Reversal, 1_000) },
         ];
         let mut customer = fixtures::customer(&CountingIds::new(), "acme");
         let entity = fixtures::entity("main");
@@ -213,6 +225,8 @@ mod tests {
         let wanted = [
             ["03.02.2026", "Zahlungseingang UB-INV-1", "-234,56", "1.000,00"],
             ["04.03.2026", "Storno UB-INV-1", "-1.000,00", "0,00"],
+            ["05.03.2026", "Zahlungseingang TX-1", "-10,00", "-10,00"],
+            ["06.03.2026", &Translations::of(Language::De).reversal, "10,00", "0,00"],
         ];
         assert_eq!(rows, wanted);
         assert_eq!(account.closing, ["Endsaldo", "0,00"]);

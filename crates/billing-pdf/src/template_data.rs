@@ -7,6 +7,7 @@ use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{CalculationStep, LineCalculation};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails, SupplyCategory};
 use billing_domain::document::lines::DocumentLine;
+use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{AppliedAtIssue, DocumentKind, Purpose};
@@ -439,11 +440,16 @@ impl Writer<'_> {
         sums.push(Entry::figure(words.total, figures.money(content.total)?));
         if let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| !self.is_credit()) {
             for AppliedAtIssue { document_number, amount } in &at_issue.applied {
-                let label = with(words.applied, &document_number.to_string());
+                let label = with(words.applied, &self.applied_name(document_number.as_ref()));
                 sums.push(Entry::figure(label, figures.money(self.negated(*amount)?)?));
             }
         }
         Ok(sums)
+    }
+
+    /// Returns the number of the other document of an applied amount. An amount of a deposit has no document.
+    fn applied_name(&self, document_number: Option<&DocumentNumber>) -> String {
+        document_number.map_or_else(|| self.words.payment_received.to_owned(), DocumentNumber::to_string)
     }
 
     fn is_credit(&self) -> bool {
@@ -467,7 +473,7 @@ impl Writer<'_> {
         let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| self.is_credit()) else { return Ok(Vec::new()) };
         let mut rest = Vec::new();
         for AppliedAtIssue { document_number, amount } in &at_issue.applied {
-            let label = with(self.words.applied_to, &document_number.to_string());
+            let label = with(self.words.applied_to, &self.applied_name(document_number.as_ref()));
             rest.push(Entry::figure(label, self.figures.money(self.negated(*amount)?)?));
         }
         rest.push(Entry::figure(self.words.credit_left, self.figures.money(at_issue.due)?));

@@ -9,8 +9,18 @@ use billing_domain::report::ReportFormat;
 
 use crate::{Cell, TableWriter};
 
-const HEADINGS: [&str; 9] =
-    ["entity_ref", "currency", "date", "kind", "document_number", "document_ref", "payment_ref", "amount", "balance"];
+const HEADINGS: [&str; 10] = [
+    "entity_ref",
+    "currency",
+    "date",
+    "kind",
+    "document_number",
+    "document_ref",
+    "payment_ref",
+    "reference",
+    "amount",
+    "balance",
+];
 const TITLE: &str = "Statement";
 
 /// Returns a customer's statement as CSV: for each account its opening balance, its entries and its closing balance.
@@ -40,19 +50,21 @@ fn of_balance<'a>(account: &'a AccountStatement, kind: &'static str, balance: Mo
         Cell::Null,
         Cell::Null,
         Cell::Null,
+        Cell::Null,
         amount(balance),
     ]
 }
 
-fn of_entry<'a>(account: &'a AccountStatement, entry: &StatementEntry, balance: MoneySum) -> [Cell<'a>; HEADINGS.len()] {
+fn of_entry<'a>(account: &'a AccountStatement, entry: &'a StatementEntry, balance: MoneySum) -> [Cell<'a>; HEADINGS.len()] {
     [
         Cell::Text(Cow::Borrowed(account.entity_ref.as_str())),
         Cell::Plain(Cow::Borrowed(balance.currency().code())),
         Cell::Date(entry.date),
         Cell::Plain(Cow::Borrowed(word(entry.kind))),
-        Cell::Text(Cow::Owned(entry.document_number.to_string())),
-        plain(entry.document_ref),
+        entry.document.as_ref().map_or(Cell::Null, |(_, number)| Cell::Text(Cow::Owned(number.to_string()))),
+        entry.document.as_ref().map_or(Cell::Null, |(document_ref, _)| plain(document_ref)),
         entry.payment_ref.map_or(Cell::Null, plain),
+        entry.reference.as_ref().map_or(Cell::Null, |reference| Cell::Text(Cow::Borrowed(reference.as_str()))),
         amount(entry.amount.into()),
         amount(balance),
     ]

@@ -299,7 +299,7 @@ tables! {
     payments (payment_id, customer_id) {
         payment_id -> Id,
         customer_id -> Id,
-        document_id -> Id,
+        document_id -> Nullable<Id>,
         amount_minor -> BigInt,
         paid_date -> Day,
         reference -> Nullable<Text>,

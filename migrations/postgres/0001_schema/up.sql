@@ -608,7 +608,8 @@ CREATE TABLE payments (
     organization_id UUID NOT NULL,
     entity_ref      TEXT COLLATE "C" NOT NULL,
     currency        TEXT COLLATE "C" NOT NULL,
-    document_id     UUID NOT NULL,
+    -- NULL for a deposit.
+    document_id     UUID,
     kind            TEXT NOT NULL DEFAULT 'PAYMENT' CHECK (kind IN ('PAYMENT', 'REFUND')),
     amount_minor    BIGINT NOT NULL,
     paid_date       DATE NOT NULL,

@@ -601,7 +601,8 @@ CREATE TABLE payments (
     organization_id BLOB NOT NULL,
     entity_ref      TEXT NOT NULL,
     currency        TEXT NOT NULL,
-    document_id     BLOB NOT NULL,
+    -- NULL for a deposit.
+    document_id     BLOB,
     kind            TEXT NOT NULL CHECK (kind IN ('PAYMENT', 'REFUND')),
     amount_minor    INTEGER NOT NULL,
     paid_date       INTEGER NOT NULL,

@@ -182,8 +182,8 @@ answer! {
         let reversal = payment.reversal.as_ref();
         /// Direction: payment or refund.
         kind: PaymentKindWord = payment.kind,
-        /// Document that the payment or refund is recorded on.
-        document_ref: AssignedRef = payment.document_ref,
+        /// Document that the payment or refund is recorded on; null for a deposit.
+        document_ref: Option<AssignedRef> = payment.document_ref,
         /// Amount.
         amount: ExactNumber = payment.amount,
         /// Currency.

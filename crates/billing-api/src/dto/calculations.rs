@@ -159,9 +159,9 @@ answer! {
     /// An amount that was applied when the document was issued.
     AppliedAtIssueJson of applied: AppliedAtIssue {
         /// Number of the other document: the credit, the document whose payment had a surplus, or for a credit the document
-        /// that it settles.
+        /// that it settles. Null for an amount of a deposit.
         #[schema(example = "UB-CRD-1")]
-        document_number: String = applied.document_number.to_string(),
+        document_number: Option<String> = applied.document_number.as_ref().map(ToString::to_string),
         /// Amount.
         amount: ExactNumber = applied.amount,
     }

@@ -1,15 +1,20 @@
 //! Receivables: payments, refunds, applications, write-offs, balances, statements.
 
 use billing_application::balances::CustomerDue;
-use billing_application::documents::{ApplicationView, PaymentView};
+use billing_application::documents::{ApplicationView, DepositAccount, PaymentOutcome, PaymentView};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::metadata::Metadata;
+use billing_domain::money::Currency;
 use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, PaymentKind, StatementLine, WriteOff};
-use billing_domain::refs::DocumentRef;
+use billing_domain::refs::{DocumentRef, EntityRef};
 use billing_domain::text::OneLine;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::declare::{answer, body, fields};
+use super::documents::DocumentJson;
 use super::enums::{PaymentKindWord, StatementKindWord};
 use super::metadata::MetadataJson;
 use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
@@ -17,9 +22,9 @@ use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 fields! {
     NewPayment {
-        /// Positive amount in the document's currency. A refund is at most the unapplied amount.
+        /// Positive amount in the currency of the document or deposit. A refund is at most the unapplied amount.
         amount: AmountText,
-        /// Date of payment. A payment's date lies between the creation of the document and tomorrow. Default: today.
+        /// Date of payment, until tomorrow. A payment of a document is not dated before its creation. Default: today.
         paid_date: Option<Date>,
         /// Reference of the payer or the bank.
         reference: Option<OneLine>,
@@ -36,6 +41,23 @@ body! {
         @flat facts: NewPayment,
         /// Whether to accept more than the amount due and add the excess to the customer's balance. Default: false.
         overpayment: bool = false,
+    }
+}
+
+fields! {
+    DepositAccount {
+        /// Entity that is paid. Default: the customer's default entity, else the organization's.
+        entity_ref: Option<EntityRef>,
+        /// Currency of the amount.
+        currency: Currency,
+    }
+}
+
+body! {
+    /// A payment without a document.
+    DepositBody {
+        @flat account: DepositAccount,
+        @flat facts: NewPayment,
     }
 }
 
@@ -137,15 +159,18 @@ answer! {
         payment_ref: AssignedRef = payment.payment_ref,
         /// Direction: payment or refund.
         kind: PaymentKindWord = payment.kind,
-        /// Document that the payment is recorded on. For a refund: the credit, or the document of the refunded payment.
-        document_ref: AssignedRef = payment.document_ref,
+        /// Document that the payment is recorded on; null for a deposit. For a refund: the credit, or the document of the
+        /// refunded payment.
+        document_ref: Option<AssignedRef> = payment.document_ref,
         /// Number of that document.
         #[schema(example = "UB-INV-1")]
         document_number: Option<String> = view.document_number.clone(),
-        /// Customer of that document.
-        customer_ref: Option<NamedRef> = view.customer_ref.as_ref(),
+        /// Customer who pays or is refunded.
+        customer_ref: NamedRef = &view.customer_ref,
         /// Name of the customer.
-        customer_name: Option<LineText> = view.customer_name.as_ref(),
+        customer_name: LineText = &view.customer_name,
+        /// Supplier entity.
+        entity_ref: NamedRef = &view.entity_ref,
         /// Payment that the refund pays out; null for other refunds and for payments.
         refunded_payment_ref: Option<AssignedRef> = of_payment,
         /// Positive amount.
@@ -178,6 +203,25 @@ answer! {
         recorded_by: String = payment.recorded_by.to_string(),
         /// Time of the last change: the recording, a reversal, or a change of the applied or refunded amount.
         updated_at: TimestampText = payment.updated_at,
+    }
+}
+
+/// The document of a payment, or the payment of a deposit.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum PaymentOutcomeJson {
+    /// The document that the payment is recorded on, or the refunded credit.
+    Document(Box<DocumentJson>),
+    /// For a deposit: the reversed payment or refund, or the new refund.
+    Deposit(Box<PaymentJson>),
+}
+
+impl From<&PaymentOutcome> for PaymentOutcomeJson {
+    fn from(outcome: &PaymentOutcome) -> Self {
+        match outcome {
+            PaymentOutcome::Document(document) => Self::Document(Box::new(DocumentJson::from(&**document))),
+            PaymentOutcome::Deposit(payment) => Self::Deposit(Box::new(PaymentJson::from(&**payment))),
+        }
     }
 }
 
@@ -239,13 +283,15 @@ answer! {
         date: DateText = entry.date,
         /// Kind of the entry.
         kind: StatementKindWord = entry.kind,
-        /// Document that the entry belongs to.
-        document_ref: AssignedRef = entry.document_ref,
+        /// Document that the entry belongs to; null for a deposit, its refund and their reversals.
+        document_ref: Option<AssignedRef> = entry.document.as_ref().map(|(document_ref, _)| *document_ref),
         /// Number of the document.
         #[schema(example = "UB-INV-1")]
-        document_number: String = entry.document_number.to_string(),
+        document_number: Option<String> = entry.document.as_ref().map(|(_, number)| number.to_string()),
         /// Payment or refund, if the entry is one.
         payment_ref: Option<AssignedRef> = entry.payment_ref,
+        /// Reference of the payer or the bank, for a payment or refund.
+        reference: Option<LineText> = entry.reference.as_ref(),
         /// Change of the amount owed; negative for a reduction.
         amount: ExactNumber = entry.amount,
         /// Amount owed after the entry.

@@ -14,7 +14,11 @@ answer! {
         let below = |path: &str| format!("{path}{reference}");
         let url = match (found.kind, found.document_ref) {
             (SearchHitKind::Payment, Some(document_ref)) => format!("/api/documents/{document_ref}"),
-            (SearchHitKind::Document | SearchHitKind::Payment, _) => below("/api/documents/"),
+            (SearchHitKind::Payment, None) => {
+                let customer_ref = found.customer_ref.as_ref().map(ToString::to_string).unwrap_or_default();
+                format!("/api/customers/payments/{customer_ref}")
+            }
+            (SearchHitKind::Document, _) => below("/api/documents/"),
             (SearchHitKind::Contract, _) => below("/api/contracts/"),
             (SearchHitKind::Customer, _) => below("/api/customers/"),
             (SearchHitKind::Entity, _) => below("/api/entities/"),
@@ -39,7 +43,8 @@ answer! {
         customer_ref: Option<NamedRef> = found.customer_ref.as_ref(),
         /// Customer name.
         customer_name: Option<LineText> = found.customer_name.as_ref(),
-        /// Path of the object; for a payment, of its document; for an API key, of the list of keys.
+        /// Path of the object; for a payment, of its document; for a deposit, of the customer's payments; for an API key, of the
+        /// list of keys.
         #[schema(example = "/api/customers/acme")]
         url: String = url,
     }

@@ -280,6 +280,8 @@ params! {
         customer_ref: Option<SearchRef<CustomerRef>>,
         /// Document that the payment is recorded on.
         document_ref: Option<SearchRef<DocumentRef>>,
+        /// Whether to return only deposits and their refunds. Default: false.
+        deposits: bool = false,
         /// Reference of the payer or the bank.
         reference: Option<SearchRef<OneLine>>,
         /// Earliest date of payment.
@@ -300,6 +302,7 @@ impl PaymentParams {
         let filter = PaymentFilter {
             customer_id: None,
             document_ref: possible(self.document_ref)?,
+            deposits: self.deposits,
             reference: possible(self.reference)?,
             from: self.from,
             to: self.to,
@@ -307,6 +310,13 @@ impl PaymentParams {
             metadata: self.metadata.0,
         };
         Some(PaymentQuery { customer_ref: possible(self.customer_ref)?, filter, by: self.order.by })
+    }
+}
+
+params! {
+    /// Page of a customer's payments.
+    CustomerPaymentParams {
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
     }
 }
 
@@ -391,6 +401,6 @@ pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 paged! {
-    ContractParams, LimitParams;
+    ContractParams, LimitParams, CustomerPaymentParams;
     ordered ListParams, KeyListParams, AdministratorListParams, CustomerParams, ContractSearchParams, PaymentParams, ChargeParams,
 }

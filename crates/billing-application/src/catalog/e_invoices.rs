@@ -1,14 +1,12 @@
 //! The check whether the data of a customer and an entity suffices for e-invoices, before a document exists.
 
 use billing_domain::einvoice::{Missing, missing_of_parties};
-use billing_domain::party::{BankTransferDetails, Entity};
+use billing_domain::party::BankTransferDetails;
 use billing_domain::refs::{CustomerRef, EntityRef};
-use billing_domain::violation::Violations;
 
-use super::only;
-use super::taxes::default_entity;
+use super::{entity_of_customer, only};
 use crate::carry_out::Cx;
-use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
+use crate::error::{ResourceKind, UseCaseResult};
 
 /// Returns the terms that e-invoices of an entity for a customer would lack; empty if none is missing. Without a reference, the
 /// entity is the customer's default entity, else the organization's.
@@ -19,18 +17,8 @@ use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 /// - [`Invalid`](crate::error::UseCaseError::Invalid) if the entity does not exist, or if there is no default entity.
 pub fn check_e_invoice(cx: &mut Cx<'_>, reference: &CustomerRef, asked: Option<&EntityRef>) -> UseCaseResult<Vec<Missing>> {
     let customer = only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
-    let entity_ref = match asked.or(customer.profile.entity_ref.as_ref()) {
-        Some(entity_ref) => entity_ref.clone(),
-        None => default_entity(cx)?.ok_or_else(|| {
-            let detail = "must be given, because neither the customer nor the organization has a default entity";
-            Violations::one(&["entity_ref"], "entity_required", detail)
-        })?,
-    };
-    let found = cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(&entity_ref))?;
-    let Some(entity) = found.into_iter().next() else {
-        return Err(unknown_reference(&["entity_ref"], ResourceKind::Entity).into());
-    };
-    let Entity { profile, .. } = &entity;
+    let entity = entity_of_customer(cx, &customer, asked)?;
+    let profile = &entity.profile;
     let payment = customer.profile.payment.or(&profile.payment);
     let account_ref = payment.bank_transfer.as_ref().and_then(BankTransferDetails::account_ref);
     let accounts = cx.tx.bank_accounts_by_refs(cx.organization, &Vec::from_iter(account_ref))?;

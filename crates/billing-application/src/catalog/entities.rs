@@ -137,8 +137,8 @@ pub fn edit_entity(cx: &mut Cx<'_>, reference: &EntityRef, changes: &Changes<Wan
 /// # Errors
 /// Returns one of these errors:
 /// - [`Unknown`](crate::error::UseCaseError::Unknown) if the entity does not exist.
-/// - [`Conflict`](crate::error::UseCaseError::Conflict) `entity_in_use` if the entity is the default, or if a customer or a
-///   contract names it. Only contracts that name an entity have documents with its numbers.
+/// - [`Conflict`](crate::error::UseCaseError::Conflict) `entity_in_use` if the entity is the default, or if a customer, a
+///   contract or a payment names it. Only contracts that name an entity have documents with its numbers.
 pub fn delete_entity(cx: &mut Cx<'_>, reference: &EntityRef) -> UseCaseResult<()> {
     let entity = only(ResourceKind::Entity, cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(reference))?)?;
     cx.tx.hold_entity(cx.organization, &entity)?;

@@ -21,6 +21,7 @@ pub use entities::{
 };
 pub use exchange_rates::{list_exchange_rates, put_exchange_rate};
 pub use pricings::{PricingRate, create_pricing, edit_pricing, get_pricing, list_pricings, rate_new_pricing, rate_pricing};
+pub(crate) use taxes::entity_of_customer;
 pub use taxes::{TaxBasisPatch, TaxPatch};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 

@@ -4,13 +4,14 @@ use billing_domain::calendar::Date;
 use billing_domain::calendar::TimeZone;
 use billing_domain::contract::amendment::TaxTreatmentPatch;
 use billing_domain::money::Percentage;
+use billing_domain::party::{Customer, Entity};
 use billing_domain::patch::Patch;
 use billing_domain::refs::EntityRef;
 use billing_domain::tax::{DefaultTaxes, StatedTax};
 use billing_domain::violation::Violations;
 
 use crate::carry_out::Cx;
-use crate::error::UseCaseResult;
+use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 
 /// A requested change of a customer's default tax.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,6 +83,19 @@ pub(super) fn today_of_customers(cx: &mut Cx<'_>) -> UseCaseResult<Date> {
         None => Vec::new(),
     };
     Ok(found.first().map_or(TimeZone::UTC, |entity| entity.profile.time_zone).service_date(cx.now))
+}
+
+/// Returns the entity with the requested reference, else the customer's default entity, else the organization's.
+pub(crate) fn entity_of_customer(cx: &mut Cx<'_>, customer: &Customer, asked: Option<&EntityRef>) -> UseCaseResult<Entity> {
+    let entity_ref = match asked.or(customer.profile.entity_ref.as_ref()) {
+        Some(entity_ref) => entity_ref.clone(),
+        None => default_entity(cx)?.ok_or_else(|| {
+            let detail = "must be given, because neither the customer nor the organization has a default entity";
+            Violations::one(&["entity_ref"], "entity_required", detail)
+        })?,
+    };
+    let found = cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(&entity_ref))?;
+    Ok(found.into_iter().next().ok_or_else(|| unknown_reference(&["entity_ref"], ResourceKind::Entity))?)
 }
 
 /// Returns the entity that bills if neither the product nor the customer names an entity.

@@ -10,8 +10,8 @@ pub use e_invoice::{EInvoiceToWrite, WantedEInvoice, WrittenEInvoice, find_e_inv
 pub use issue_and_void::{issue_document, void_document};
 pub use list::{DocumentList, DocumentPart, DocumentQuery, DocumentRow, list_documents, summarize_documents, tabulate_documents};
 pub use payments::{
-    PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_document, record_payment, refund, reverse_payment,
-    unapply, write_off,
+    DepositAccount, PaymentOutcome, PaymentQuery, PaymentView, SourceRef, apply, list_payments, payments_of_customer,
+    payments_of_document, record_deposit, record_payment, refund, reverse_payment, unapply, write_off,
 };
 pub use print::{PrintedDocument, ToPrint, WantedPrint, find_print, keep_attached_e_invoice, keep_print, print_document};
 

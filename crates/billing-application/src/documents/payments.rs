@@ -6,19 +6,20 @@ use billing_domain::audit::{AuditAction, AuditedKind};
 use billing_domain::calendar::Date;
 use billing_domain::document::BookDocument;
 use billing_domain::ledger::receivables::{AccountEntry, NewPayment, ReceivablesAccount};
-use billing_domain::money::Money;
+use billing_domain::money::{Currency, Money};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{PaymentFilter, PaymentSortKey, Tx};
+use billing_domain::ports::{PaymentFilter, PaymentSortKey, PaymentsOf, Tx};
 use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
-use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, OrganizationId, PaymentRef};
+use billing_domain::refs::{ApplicationRef, CustomerId, CustomerRef, DocumentRef, EntityRef, OrganizationId, PaymentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::text::OneLine;
 
 use super::{ApplicationView, DocumentView, applications_shown, document_view};
 use crate::accounts::{self, AccountQuery};
 use crate::audit::{AuditChange, AuditSubject};
+use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
-use crate::catalog::narrow_to_customer;
+use crate::catalog::{entity_of_customer, narrow_to_customer, only};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::names::{NameRequest, read_names};
 
@@ -27,16 +28,36 @@ use crate::names::{NameRequest, read_names};
 pub struct PaymentView {
     /// The payment.
     pub payment: Payment,
+    /// The entity that is paid.
+    pub entity_ref: EntityRef,
     /// The amount that is neither applied nor refunded.
     pub unapplied: Money,
     /// The applications of the payment.
     pub applications: Vec<ApplicationView>,
     /// The number of the document that the payment is recorded on.
     pub document_number: Option<String>,
-    /// The reference of the document's customer.
-    pub customer_ref: Option<CustomerRef>,
-    /// The name of the document's customer.
-    pub customer_name: Option<OneLine>,
+    /// The customer's reference.
+    pub customer_ref: CustomerRef,
+    /// The customer's name.
+    pub customer_name: OneLine,
+}
+
+/// The result of a reversal or a refund.
+#[derive(Clone, Debug)]
+pub enum PaymentOutcome {
+    /// The document that the payment is recorded on.
+    Document(Box<DocumentView>),
+    /// The payment or refund, if it belongs to a deposit.
+    Deposit(Box<PaymentView>),
+}
+
+/// The account of a deposit, as requested.
+#[derive(Clone, Debug)]
+pub struct DepositAccount {
+    /// The entity; the default entity of the customer or the organization if `None`.
+    pub entity_ref: Option<EntityRef>,
+    /// The currency.
+    pub currency: Currency,
 }
 
 /// The filter and order of a list of payments.
@@ -83,7 +104,33 @@ pub fn record_payment(
     save(cx, account, document_ref, AccountAction::Recorded)
 }
 
-/// Reverses a payment or refund and returns its document.
+/// Records a deposit: a payment of a customer without a document. It is applied to open documents, and the rest becomes balance.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`UseCaseError::Unknown`] if the customer does not exist.
+/// - [`UseCaseError::Invalid`] for an invalid amount or date, or for an entity that does not exist or is not stated.
+pub fn record_deposit(
+    cx: &mut Cx<'_>,
+    customer_ref: &CustomerRef,
+    wanted: &DepositAccount,
+    facts: &NewPayment,
+) -> UseCaseResult<PaymentView> {
+    let customer = only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?)?;
+    let entity = entity_of_customer(cx, &customer, wanted.entity_ref.as_ref())?;
+    cx.tx.lock_entities_shared(cx.organization, std::slice::from_ref(&entity.entity_ref))?;
+    let key = AccountKey { customer_id: customer.id, entity_ref: entity.entity_ref, currency: wanted.currency };
+    let (mut account, context) = accounts::lock_account(cx, key)?;
+    let amount = account.amount_of(&facts.amount)?;
+    let wanted = AccountQuery { open_up_to: Some(amount.into()), ..AccountQuery::default() };
+    accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
+    let payment_ref = account.record_deposit(facts, &context, &mut cx.ids())?;
+    let key = account.key().clone();
+    save_and_audit(cx, account, None, AccountAction::Recorded)?;
+    payment_now(cx, key, payment_ref)
+}
+
+/// Reverses a payment or refund and returns its document, or the payment or refund if it belongs to a deposit.
 ///
 /// # Errors
 /// Returns one of these errors:
@@ -95,7 +142,7 @@ pub fn reverse_payment(
     payment_ref: PaymentRef,
     date: Option<Date>,
     reason: Option<&OneLine>,
-) -> UseCaseResult<DocumentView> {
+) -> UseCaseResult<PaymentOutcome> {
     let found = cx.tx.payment(cx.organization, payment_ref)?;
     let (key, payment) = found.ok_or(UseCaseError::Unknown(ResourceKind::Payment))?;
     let (mut account, context) = accounts::lock_account(cx, key)?;
@@ -112,23 +159,23 @@ pub fn reverse_payment(
     };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
     account.reverse(payment_ref, date, reason.cloned(), &context, &mut cx.ids())?;
-    save(cx, account, payment.document_ref, AccountAction::Reversed(payment))
+    save_of_payment(cx, account, (payment_ref, payment.document_ref), AccountAction::Reversed(payment))
 }
 
-/// Refunds the unapplied amount of a credit or payment, or part of it, and returns its document.
+/// Refunds the unapplied amount of a credit or payment, or part of it, and returns its document, or the refund of a deposit.
 ///
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the source does not exist.
 /// - [`UseCaseError::Conflict`] `not_unapplied` if nothing is unapplied.
 /// - [`UseCaseError::Invalid`] for an amount above the unapplied amount, or an invalid date.
-pub fn refund(cx: &mut Cx<'_>, source: SourceRef, facts: &NewPayment) -> UseCaseResult<DocumentView> {
+pub fn refund(cx: &mut Cx<'_>, source: SourceRef, facts: &NewPayment) -> UseCaseResult<PaymentOutcome> {
     let (key, source, document_ref) = source_of(cx.tx, cx.organization, source)?;
     let (mut account, context) = accounts::lock_account(cx, key)?;
     let wanted = AccountQuery { sources: vec![source], ..AccountQuery::default() };
     accounts::read(cx.tx, cx.organization, &mut account, wanted)?;
-    account.refund(source, facts, &context, &mut cx.ids())?;
-    save(cx, account, document_ref, AccountAction::Recorded)
+    let payment_ref = account.refund(source, facts, &context, &mut cx.ids())?;
+    save_of_payment(cx, account, (payment_ref, document_ref), AccountAction::Recorded)
 }
 
 /// Applies an amount of a credit or payment to a document, and returns the document.
@@ -210,6 +257,17 @@ pub fn payments_of_document(cx: &mut Cx<'_>, document_ref: DocumentRef) -> UseCa
     shown(cx.tx, cx.organization, payments.into_iter().map(|payment| (account.clone(), payment)).collect())
 }
 
+/// Returns a page of a customer's payments and refunds, with and without a document, in the order in which they were recorded.
+///
+/// # Errors
+/// Returns [`UseCaseError::Unknown`] if the customer does not exist.
+pub fn payments_of_customer(cx: &mut Cx<'_>, customer_ref: &CustomerRef, page: PageRequest) -> UseCaseResult<Page<PaymentView>> {
+    let customer = only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?)?;
+    let filter = PaymentFilter { customer_id: Some(customer.id), ..PaymentFilter::default() };
+    let found = cx.tx.payments(cx.organization, &filter, PaymentSortKey::Created, page)?;
+    Ok(Page { items: shown(cx.tx, cx.organization, found.items)?, total: found.total })
+}
+
 /// Returns a page of payments and refunds. The page is empty if a reference does not exist.
 ///
 /// # Errors
@@ -236,21 +294,25 @@ fn shown(tx: &mut dyn Tx, organization: OrganizationId, payments: Vec<(AccountKe
         applications.extend(applications_shown(tx, organization, customer_id, around)?);
     }
     let mut request = NameRequest::default();
-    for (_, payment) in &payments {
-        request.add(AuditedKind::Document, payment.document_ref);
+    for document_ref in payments.iter().filter_map(|(_, payment)| payment.document_ref) {
+        request.add(AuditedKind::Document, document_ref);
     }
     let names = read_names(tx, organization, &request)?;
-    for (_, payment) in payments {
-        let document = names.of(AuditedKind::Document, payment.document_ref);
+    let customers = tx.customers_by_ids(organization, &distinct(payments.iter().map(|(key, _)| key.customer_id)))?;
+    for (key, payment) in payments {
+        let customer = customers.iter().find(|customer| customer.id == key.customer_id);
+        let customer = customer.ok_or_else(|| corrupt("a customer", &key.customer_id, "is not there"))?;
+        let document = payment.document_ref.and_then(|document_ref| names.of(AuditedKind::Document, document_ref));
         let own = applications
             .iter()
             .filter(|application| application.application.from == ApplicationSource::Payment(payment.payment_ref));
         views.push(PaymentView {
             applications: own.cloned().collect(),
+            entity_ref: key.entity_ref,
             unapplied: payment.unapplied()?,
             document_number: document.map(|document| document.name.clone()),
-            customer_ref: document.and_then(|document| document.customer_ref.clone()),
-            customer_name: document.and_then(|document| document.customer_name.clone()),
+            customer_ref: customer.customer_ref.clone(),
+            customer_name: customer.profile.name.clone(),
             payment,
         });
     }
@@ -267,17 +329,17 @@ fn find(tx: &mut dyn Tx, organization: OrganizationId, document_ref: DocumentRef
     Ok(tx.book_documents_by_refs(organization, &[key.customer], &[document_ref])?.pop())
 }
 
-/// Returns the account, the source and the document of a source reference.
+/// Returns the account and the source of a source reference, and the document of the source unless it is a deposit.
 fn source_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     reference: SourceRef,
-) -> UseCaseResult<(AccountKey, ApplicationSource, DocumentRef)> {
+) -> UseCaseResult<(AccountKey, ApplicationSource, Option<DocumentRef>)> {
     if let Some((key, payment)) = tx.payment(organization, reference.payment_ref)? {
         return Ok((key, ApplicationSource::Payment(payment.payment_ref), payment.document_ref));
     }
     let document = known(tx, organization, reference.document_ref)?;
-    Ok((AccountKey::of(&document), ApplicationSource::Credit(reference.document_ref), reference.document_ref))
+    Ok((AccountKey::of(&document), ApplicationSource::Credit(reference.document_ref), Some(reference.document_ref)))
 }
 
 /// The change of an account to record in the audit log.
@@ -301,11 +363,43 @@ fn save(
     document_ref: DocumentRef,
     done: AccountAction,
 ) -> UseCaseResult<DocumentView> {
+    let view = save_and_audit(cx, account, Some(document_ref), done)?;
+    view.ok_or(UseCaseError::InvariantViolation("a decision about a document that did not return it"))
+}
+
+/// Saves the decision on a payment or refund. Returns the affected document, or the payment or refund without a document.
+fn save_of_payment(
+    cx: &mut Cx<'_>,
+    account: ReceivablesAccount,
+    (payment_ref, document_ref): (PaymentRef, Option<DocumentRef>),
+    done: AccountAction,
+) -> UseCaseResult<PaymentOutcome> {
+    let key = account.key().clone();
+    match save_and_audit(cx, account, document_ref, done)? {
+        Some(document) => Ok(PaymentOutcome::Document(Box::new(document))),
+        None => Ok(PaymentOutcome::Deposit(Box::new(payment_now(cx, key, payment_ref)?))),
+    }
+}
+
+/// Saves the decision on an account, and returns the affected document if there is one.
+fn save_and_audit(
+    cx: &mut Cx<'_>,
+    account: ReceivablesAccount,
+    document_ref: Option<DocumentRef>,
+    done: AccountAction,
+) -> UseCaseResult<Option<DocumentView>> {
     let customer_id = account.key().customer_id;
     let entries = accounts::write(cx, &mut [account])?;
-    let view = shown_now(cx, customer_id, document_ref)?;
-    tell(cx, customer_id, &entries, &done, &view)?;
+    let view = document_ref.map(|document_ref| shown_now(cx, customer_id, document_ref)).transpose()?;
+    tell(cx, customer_id, &entries, &done, view.as_ref())?;
     Ok(view)
+}
+
+/// Returns a payment or refund as of this transaction.
+fn payment_now(cx: &mut Cx<'_>, key: AccountKey, payment_ref: PaymentRef) -> UseCaseResult<PaymentView> {
+    let payments = cx.tx.account_payments(cx.organization, &key, PaymentsOf::These(&[payment_ref]))?;
+    let payments = payments.into_iter().map(|payment| (key.clone(), payment)).collect();
+    shown(cx.tx, cx.organization, payments)?.pop().ok_or(UseCaseError::Unknown(ResourceKind::Payment))
 }
 
 /// Returns a document as of this transaction.
@@ -320,7 +414,7 @@ fn tell(
     customer: CustomerId,
     entries: &[AccountEntry],
     done: &AccountAction,
-    view: &DocumentView,
+    view: Option<&DocumentView>,
 ) -> UseCaseResult<()> {
     let missing = UseCaseError::InvariantViolation("a decision about an account that wrote nothing of it");
     let reversed;
@@ -349,7 +443,7 @@ fn tell(
         }
         AccountAction::Unapplied(application) => (AuditAction::Delete, AuditChange::Gone(AuditSubject::Application(application))),
         AccountAction::WrittenOff(action, before) => {
-            (*action, AuditChange::From(AuditSubject::Document(before), AuditSubject::Document(view)))
+            (*action, AuditChange::From(AuditSubject::Document(before), AuditSubject::Document(view.ok_or(missing)?)))
         }
     };
     cx.audit_of(customer, action, change)

@@ -124,6 +124,7 @@ examples! {
     money::example_9_2_what_is_given_back_pays_what_comes_next;
     money::example_9_3_a_payment_that_bounces_is_owed_again;
     money::example_9_4_what_was_given_up_on_is_paid_in_part;
+    money::example_9_5_a_deposit_pays_what_is_due_and_the_next_invoice;
 }
 
 /// Returns `1.2` for `example_1_2_…`.

@@ -272,8 +272,8 @@ impl IssuedDocument {
 /// don't change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtIssue {
-    /// The applied amounts, in the order of application. For an invoice or a debit, each is from a credit or from the surplus
-    /// of a payment. For a credit, each is to a document.
+    /// The applied amounts, in the order of application. For an invoice or a debit, each is from a credit, from the surplus of
+    /// a payment or from a deposit. For a credit, each is to a document.
     pub applied: Vec<AppliedAtIssue>,
     /// The total less the applied amounts: what is due at the issue, or for a credit what is left of it.
     pub due: Money,
@@ -283,8 +283,8 @@ pub struct AtIssue {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedAtIssue {
     /// The other document. For an invoice or a debit, the credit, or the document whose payment had a surplus. For a credit, the
-    /// document that it settles.
-    pub document_number: DocumentNumber,
+    /// document that it settles. `None` for an amount of a deposit.
+    pub document_number: Option<DocumentNumber>,
     /// The amount, above zero.
     pub amount: Money,
 }

@@ -247,10 +247,8 @@ fn notes(issued: &IssuedDocument, is_credit: bool, words: Wording) -> Vec<Note> 
     let mut notes: Vec<Note> = of_products.map(|text| Note { subject: None, text }).into_iter().collect();
     let legal = issued.paper.iter().flat_map(|paper| &paper.legal_notes);
     notes.extend(legal.filter_map(|note| Some(Note { subject: note.subject_code, text: filled(note.text.as_str())? })));
-    let applied = issued.at_issue.iter().flat_map(|at_issue| &at_issue.applied);
-    let applied: Vec<String> = applied.map(|applied| format!("{} {}", applied.document_number, applied.amount)).collect();
-    if !applied.is_empty() {
-        notes.push(Note { subject: None, text: words.applied(is_credit, &applied.join(", ")) });
+    if let Some(AtIssue { applied, .. }) = issued.at_issue.as_ref().filter(|at_issue| !at_issue.applied.is_empty()) {
+        notes.push(Note { subject: None, text: words.applied(is_credit, applied) });
     }
     notes
 }

@@ -260,15 +260,15 @@ impl ReceivablesAccount {
 
     /// Returns the amounts that the entries added since the last call of [`take_entries`](Self::take_entries) apply to a
     /// document, or from it if it is a credit, in order. Each amount has the other document: the credit, the document whose
-    /// payment had a surplus, or the settled document.
-    pub fn newly_applied(&self, document_ref: DocumentRef) -> Vec<(DocumentRef, Money)> {
+    /// payment had a surplus, or the settled document. An amount of a deposit has none.
+    pub fn newly_applied(&self, document_ref: DocumentRef) -> Vec<(Option<DocumentRef>, Money)> {
         let other_of = |application: &Application| {
             if application.from == ApplicationSource::Credit(document_ref) {
-                return Some(application.to);
+                return Some(Some(application.to));
             }
             match application.from {
                 _ if application.to != document_ref => None,
-                ApplicationSource::Credit(credit) => Some(credit),
+                ApplicationSource::Credit(credit) => Some(Some(credit)),
                 ApplicationSource::Payment(payment_ref) => Some(self.payments.get(&payment_ref)?.document_ref),
             }
         };
@@ -333,28 +333,35 @@ impl ReceivablesAccount {
             return Err(Refusal::field(&["amount"], "above_amount_due", detail));
         }
         let paid_date = date_within("paid_date", facts.paid_date, opened, context)?;
-        let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
-        let payment = Payment {
-            payment_ref,
-            kind: PaymentKind::Payment,
-            document_ref,
-            amount,
-            paid_date,
-            reference: facts.reference.clone(),
-            method: facts.method.clone(),
-            metadata: facts.metadata.clone(),
-            used: self.zero(),
-            reversal: None,
-            recorded_at: context.at,
-            recorded_by: context.by,
-            updated_at: context.at,
-        };
+        let document = Some(document_ref);
+        let payment_ref = self.put_payment(PaymentKind::Payment, document, (amount, paid_date), facts, context, id_generator);
         self.unapplied = self.unapplied.checked_add(amount)?;
-        self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
-        self.payments.insert(payment_ref, payment);
         let source = ApplicationSource::Payment(payment_ref);
         self.apply_most(source, document_ref, paid_date, context, id_generator)?;
         self.allocate_to_open_documents(source, context, id_generator)?;
+        Ok(payment_ref)
+    }
+
+    /// Records a deposit: a payment without a document. It is applied to open documents, earliest due date first; the rest
+    /// becomes balance. The account must hold the open documents.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Invalid`] for `amount` or `paid_date`.
+    pub fn record_deposit(
+        &mut self,
+        facts: &NewPayment,
+        context: &DecisionContext,
+        id_generator: &mut impl IdGenerator,
+    ) -> Result<PaymentRef, Refusal> {
+        let amount = self.amount_of(&facts.amount)?;
+        let paid_date = facts.paid_date.unwrap_or_else(|| context.today());
+        let latest = day_after(context.today());
+        if paid_date > latest {
+            return Err(Refusal::field(&["paid_date"], "out_of_range", format!("must be at most {latest}")));
+        }
+        let payment_ref = self.put_payment(PaymentKind::Payment, None, (amount, paid_date), facts, context, id_generator);
+        self.unapplied = self.unapplied.checked_add(amount)?;
+        self.allocate_to_open_documents(ApplicationSource::Payment(payment_ref), context, id_generator)?;
         Ok(payment_ref)
     }
 
@@ -416,24 +423,8 @@ impl ReceivablesAccount {
         let amount = self.amount_of(&facts.amount)?;
         self.require_unapplied(source, amount)?;
         let paid_date = date_within("paid_date", facts.paid_date, earliest, context)?;
-        let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
-        let refund = Payment {
-            payment_ref,
-            kind: PaymentKind::Refund(source),
-            document_ref,
-            amount,
-            paid_date,
-            reference: facts.reference.clone(),
-            method: facts.method.clone(),
-            metadata: facts.metadata.clone(),
-            used: self.zero(),
-            reversal: None,
-            recorded_at: context.at,
-            recorded_by: context.by,
-            updated_at: context.at,
-        };
-        self.entries.push(AccountEntry::Recorded(Box::new(refund.clone())));
-        self.payments.insert(payment_ref, refund);
+        let kind = PaymentKind::Refund(source);
+        let payment_ref = self.put_payment(kind, document_ref, (amount, paid_date), facts, context, id_generator);
         self.add_used_amount(source, amount.minor())?;
         Ok(payment_ref)
     }

@@ -115,6 +115,8 @@ pub struct PaymentFilter {
     pub customer_id: Option<CustomerId>,
     /// Matches payments recorded on this document.
     pub document_ref: Option<DocumentRef>,
+    /// Matches only deposits and their refunds.
+    pub deposits: bool,
     /// Matches payments with this reference, assigned by the payer or the bank.
     pub reference: Option<OneLine>,
     /// Matches payments on or after this date.

@@ -25,13 +25,13 @@ pub trait Entities {
     /// Updates the profile of an entity. Returns `Taken("number_prefix")` under the same rule as for a new entity. The
     /// entity may keep its current prefix.
     fn update_entity(&mut self, organization: OrganizationId, entity: &Entity) -> StoreResult<Update>;
-    /// Locks entities shared and returns them. A transaction calls this before a customer or a contract names the entities, so that
-    /// no other transaction deletes them.
+    /// Locks entities shared and returns them. A transaction calls this before a customer, a contract or a deposit names the entities, so
+    /// that no other transaction deletes them.
     ///
     /// # Errors
     /// Returns [`StoreError::Contended`](super::StoreError::Contended) if one of them does not exist.
     fn lock_entities_shared(&mut self, organization: OrganizationId, refs: &[EntityRef]) -> StoreResult<Vec<Entity>>;
-    /// Returns a customer that names an entity, or a contract that names it in any version.
+    /// Returns a customer that names an entity, a contract that names it in any version, or a customer with an account.
     fn entity_user(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<Option<EntityUse>>;
     /// Deletes an entity that has no users. The caller has [locked](Self::hold_entity) the entity.
     ///

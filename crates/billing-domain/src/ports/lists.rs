@@ -328,8 +328,8 @@ pub type ObjectKey = (AuditedKind, String);
 /// The name of an object for readers, and the customer that the object belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {
-    /// The name. For a contract or document: its number. For a payment: the number of its document. For an application: the
-    /// number of the document that it settles. For an administrator: the e-mail address. For a webhook endpoint: the URL.
+    /// The name. For a contract or document: its number. For a payment: the number of its document; for a deposit the
+    /// customer's name. For an application: the number of the document that it settles. For an administrator: the e-mail address. For a webhook endpoint: the URL.
     pub name: String,
     /// The customer the object belongs to. For a customer: the customer itself.
     pub customer_ref: Option<CustomerRef>,

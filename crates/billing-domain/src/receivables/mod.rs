@@ -63,8 +63,9 @@ pub struct Payment {
     pub payment_ref: PaymentRef,
     /// The direction.
     pub kind: PaymentKind,
-    /// The document that the payment was recorded on. For a refund, the credit, or the document of the refunded payment.
-    pub document_ref: DocumentRef,
+    /// The document that the payment was recorded on; `None` for a deposit. For a refund, the credit, or the document of the
+    /// refunded payment.
+    pub document_ref: Option<DocumentRef>,
     /// The amount, above zero.
     pub amount: Money,
     /// The date of payment.

@@ -8,6 +8,7 @@ use crate::document::numbering::DocumentNumber;
 use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::party::{Customer, Entity};
 use crate::refs::{DocumentRef, EntityRef, PaymentRef};
+use crate::text::OneLine;
 
 /// The kind of a statement entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,12 +40,12 @@ pub struct StatementEntry {
     pub date: NaiveDate,
     /// The kind of the change.
     pub kind: StatementKind,
-    /// The document that the change belongs to.
-    pub document_ref: DocumentRef,
-    /// The document's number.
-    pub document_number: DocumentNumber,
+    /// The document that the change belongs to, with its number; `None` for a deposit, its refund and their reversals.
+    pub document: Option<(DocumentRef, DocumentNumber)>,
     /// The payment or refund, for an entry of one.
     pub payment_ref: Option<PaymentRef>,
+    /// The payer's or the bank's reference of the payment or refund.
+    pub reference: Option<OneLine>,
     /// The change; negative if it reduces the amount owed.
     pub amount: Money,
 }

@@ -44,7 +44,7 @@ impl Accounts {
                 _ => issued.push(Issuance { takes_back: book.takes_back(*document_ref), document }),
             }
         }
-        let mut applied: BTreeMap<DocumentRef, Vec<(DocumentRef, Money)>> = BTreeMap::new();
+        let mut applied: BTreeMap<DocumentRef, Vec<(Option<DocumentRef>, Money)>> = BTreeMap::new();
         for (key, (issued, voided)) in affected {
             let frozen: Vec<DocumentRef> = issued.iter().map(|issuance| issuance.document.head.document_ref).collect();
             let mut issued = Some(issued);
@@ -61,7 +61,11 @@ impl Accounts {
             let Entry::Issued { document_ref, issued, .. } = entry else { continue };
             let of_document = applied.remove(document_ref).unwrap_or_default();
             let named = of_document.into_iter().filter_map(|(other, amount)| {
-                Some(AppliedAtIssue { document_number: book.document(other)?.head.number.clone(), amount })
+                let document_number = match other {
+                    Some(other) => Some(book.document(other)?.head.number.clone()),
+                    None => None,
+                };
+                Some(AppliedAtIssue { document_number, amount })
             });
             issued.at_issue = Some(AtIssue::new(issued.content.total, named.collect())?);
         }

@@ -6,7 +6,7 @@ use super::setup::unknown;
 use crate::ledger::receivables::NewPayment;
 use crate::metadata::Metadata;
 use crate::receivables::{AccountKey, ApplicationSource};
-use crate::refs::DocumentRef;
+use crate::refs::{DocumentRef, PaymentRef};
 use crate::refusal::Refusal;
 
 impl Life {
@@ -29,10 +29,28 @@ impl Life {
         let payment_ref = self.on_account(&key, &mut |account, context, mut ids| {
             account.record_payment(document_ref, &facts, takes_more, context, &mut ids)
         })?;
+        self.name_payment(key, payment_ref);
+        Ok(())
+    }
+
+    /// Records a deposit to the entity and in the currency of the first product.
+    pub(super) fn deposit(&mut self, amount: &str) -> Result<(), Refusal> {
+        let first = self.book.contract.products.first().and_then(|product| product.newest_terms());
+        let first = first.ok_or_else(|| Refusal::Broken("the contract has no product".to_owned()))?;
+        let customer_id = self.book.customer.id;
+        let key = AccountKey { customer_id, entity_ref: first.entity_ref.clone(), currency: first.pricing.currency };
+        let facts = facts(amount);
+        let payment_ref =
+            self.on_account(&key, &mut |account, context, mut ids| account.record_deposit(&facts, context, &mut ids))?;
+        self.name_payment(key, payment_ref);
+        Ok(())
+    }
+
+    /// Gives a payment or refund the name of the step, if it has one.
+    fn name_payment(&mut self, key: AccountKey, payment_ref: PaymentRef) {
         if let Some(name) = self.name.clone() {
             self.accounts.payments.insert(name, (key, payment_ref));
         }
-        Ok(())
     }
 
     /// Reverses the payment or refund with a name.
@@ -55,9 +73,7 @@ impl Life {
         let facts = facts(amount);
         let payment_ref =
             self.on_account(&key, &mut |account, context, mut ids| account.refund(source, &facts, context, &mut ids))?;
-        if let Some(name) = self.name.clone() {
-            self.accounts.payments.insert(name, (key, payment_ref));
-        }
+        self.name_payment(key, payment_ref);
         Ok(())
     }
 

@@ -255,6 +255,12 @@ impl StepBuilder {
         self.step(move |life| life.pay(&number, &amount, true))
     }
 
+    /// Records a deposit: a payment without a document, to the entity and in the currency of the first product.
+    pub fn deposit(self, amount: &str) -> Simulation {
+        let amount = amount.to_owned();
+        self.step(move |life| life.deposit(&amount))
+    }
+
     /// Reverses the payment or refund with a name.
     pub fn reverse(self, name: &str) -> Simulation {
         let name = name.to_owned();

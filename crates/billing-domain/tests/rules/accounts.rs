@@ -142,9 +142,9 @@ fn a_void_in_march_leaves_the_statement_of_february_as_it_was() {
         entity_ref: invoice.entity_ref.clone(),
         date: date(day),
         kind,
-        document_ref: invoice.document_ref,
-        document_number: invoice.number.clone(),
+        document: Some((invoice.document_ref, invoice.number.clone())),
         payment_ref: None,
+        reference: None,
         amount: cents(minor),
     };
     let (issued, voided) =
@@ -164,9 +164,9 @@ fn a_statement_adds_any_number_of_large_documents_up() {
         entity_ref: head.entity_ref.clone(),
         date: date("2027-02-01"),
         kind: StatementKind::Invoice,
-        document_ref: head.document_ref,
-        document_number: head.number,
+        document: Some((head.document_ref, head.number)),
         payment_ref: None,
+        reference: None,
         amount: cents(i64::MAX),
     };
     let accounts = statement(vec![entry; 20], None, None).expect("a statement");

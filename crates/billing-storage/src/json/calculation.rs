@@ -197,8 +197,8 @@ pub(super) mod boxed {
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "AppliedAtIssue")]
 struct AppliedMirror {
-    #[serde(with = "text_value")]
-    document_number: DocumentNumber,
+    #[serde(with = "text_value::option", default, skip_serializing_if = "Option::is_none")]
+    document_number: Option<DocumentNumber>,
     #[serde(with = "text_value")]
     amount: Money,
 }

@@ -621,11 +621,14 @@ mod tests {
         };
         issued.content.products[0].lines[0].calculation = Some(Box::new(every_factor));
         issued.content.products[0].lines[1].calculation = Some(Box::default());
-        let applied = AppliedAtIssue { document_number: number, amount: fixtures::cents(568) };
+        let applied = vec![
+            AppliedAtIssue { document_number: Some(number), amount: fixtures::cents(568) },
+            AppliedAtIssue { document_number: None, amount: fixtures::cents(1000) },
+        ];
         issued.format = CONTENT_FORMAT;
-        issued.at_issue = Some(AtIssue::new(issued.content.total, vec![applied]).expect("a small amount"));
+        issued.at_issue = Some(AtIssue::new(issued.content.total, applied).expect("a small amount"));
         let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");
-        let end = r#","at_issue":{"applied":[{"document_number":"UB-CRD-1","amount":"5.68 EUR"}],"due":"80.00 EUR"}}}"#;
+        let end = r#","at_issue":{"applied":[{"document_number":"UB-CRD-1","amount":"5.68 EUR"},{"amount":"10.00 EUR"}],"due":"70.00 EUR"}}}"#;
         assert!(written.starts_with(r#"{"format":4,"#) && written.ends_with(end), "{written}");
         assert!(written.contains(r#""calculation":{"usage_quantity":"150.5","included_quantity":"10","#), "{written}");
         assert!(written.contains(r#""excluded":[{"name":"Set-up","amount":"250.00 EUR"}]"#), "{written}");

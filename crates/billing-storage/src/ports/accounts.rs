@@ -378,7 +378,7 @@ impl Transaction<'_> {
                 payments::organization_id.eq(Bound(organization.as_uuid())),
                 payments::entity_ref.eq(key.entity_ref.as_str()),
                 payments::currency.eq(key.currency.code()),
-                payments::document_id.eq(Bound(payment.document_ref.as_uuid())),
+                payments::document_id.eq(payment.document_ref.map(|document| Bound(document.as_uuid()))),
                 payments::kind.eq(kind),
                 payments::of_document_id.eq(of_document.map(Bound)),
                 payments::of_payment_id.eq(of_payment.map(Bound)),

@@ -174,7 +174,9 @@ impl Balances for Transaction<'_> {
         entries.extend(self.written_off_entries(organization, customer_id, to)?);
         // A reversal has its own date, so it is filtered separately.
         entries.retain(|(_, entry)| to.is_none_or(|to| entry.date <= to));
-        entries.sort_by_key(|(recorded_at, entry)| (*recorded_at, entry.kind, entry.document_ref, entry.payment_ref));
+        entries.sort_by_key(|(recorded_at, entry)| {
+            (*recorded_at, entry.kind, entry.document.as_ref().map(|(document_ref, _)| *document_ref), entry.payment_ref)
+        });
         Ok(entries.into_iter().map(|(_, entry)| entry).collect())
     }
 }
@@ -232,9 +234,9 @@ impl Transaction<'_> {
                 entity_ref,
                 date,
                 kind,
-                document_ref: DocumentRef::from_uuid(id),
-                document_number,
+                document: Some((DocumentRef::from_uuid(id), document_number)),
                 payment_ref: None,
+                reference: None,
                 amount: Money::from_minor(minor, currency),
             };
             if let Some(at) = row.optional("voided_at", voided_at)? {
@@ -257,52 +259,59 @@ impl Transaction<'_> {
         to: Option<NaiveDate>,
     ) -> StoreResult<Vec<Dated>> {
         type Reversed = (Option<Cell<NaiveDate>>, Option<Cell<Timestamp>>);
+        type Document = Option<(Cell<Uuid>, NumberColumns)>;
         type Found =
-            (Cell<Uuid>, Cell<Uuid>, String, String, String, i64, Cell<NaiveDate>, Cell<Timestamp>, Reversed, NumberColumns);
+            (Cell<Uuid>, String, String, String, i64, Cell<NaiveDate>, Option<String>, Cell<Timestamp>, Reversed, Document);
         let rows: Vec<Found> = with_conn!(self, "payments", |conn| {
-            let mut query =
-                payments::table
-                    .inner_join(documents::table.on(
-                        documents::document_id.eq(payments::document_id).and(documents::customer_id.eq(payments::customer_id)),
-                    ))
-                    .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
-                    .filter(payments::organization_id.eq(Bound(organization.as_uuid())))
-                    .into_boxed::<Db>();
+            let mut query = payments::table
+                .left_join(
+                    documents::table.on(documents::document_id
+                        .nullable()
+                        .eq(payments::document_id)
+                        .and(documents::customer_id.eq(payments::customer_id))),
+                )
+                .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
+                .filter(payments::organization_id.eq(Bound(organization.as_uuid())))
+                .into_boxed::<Db>();
             if let Some(to) = to {
                 query = query.filter(payments::paid_date.le(Bound(to)));
             }
             query
                 .select((
                     payments::payment_id,
-                    payments::document_id,
                     payments::entity_ref,
                     payments::currency,
                     payments::kind,
                     payments::amount_minor,
                     payments::paid_date,
+                    payments::reference,
                     payments::recorded_at,
                     (payments::reversed_on, payments::reversed_at),
-                    (documents::number_prefix, documents::kind, documents::sequence),
+                    (documents::document_id, (documents::number_prefix, documents::kind, documents::sequence)).nullable(),
                 ))
                 .load(conn)
         })?;
         let mut entries = Vec::new();
-        for (id, document, entity_ref, currency, kind, minor, paid_date, recorded_at, (reversed_on, reversed_at), of_number) in
-            rows
-        {
+        for found in rows {
+            let (id, entity_ref, currency, kind, minor, paid_date, reference, recorded_at, reversed, document) = found;
             let id = Row::new("payments", "").cell("payment_id", id)?;
             let row = Row::new("payments", id);
             let currency: Currency = row.leaf("currency", &currency)?;
             let (kind, minor) = if kind == REFUND { (StatementKind::Refund, minor) } else { (StatementKind::Payment, -minor) };
+            let document = match document {
+                Some((id, columns)) => Some((DocumentRef::from_uuid(row.cell("document_id", id)?), number(&row, &columns)?)),
+                None => None,
+            };
             let entry = StatementEntry {
                 entity_ref: row.leaf("entity_ref", &entity_ref)?,
                 date: row.cell("paid_date", paid_date)?,
                 kind,
-                document_ref: DocumentRef::from_uuid(row.cell("document_id", document)?),
-                document_number: number(&row, &of_number)?,
+                document,
                 payment_ref: Some(PaymentRef::from_uuid(id)),
+                reference: row.optional_leaf("reference", reference.as_deref())?,
                 amount: Money::from_minor(minor, currency),
             };
+            let (reversed_on, reversed_at) = reversed;
             let reversed_on = row.optional("reversed_on", reversed_on)?;
             if let Some((date, at)) = reversed_on.zip(row.optional("reversed_at", reversed_at)?) {
                 let amount = Money::from_minor(-minor, currency);
@@ -352,9 +361,9 @@ impl Transaction<'_> {
                 entity_ref: row.leaf("entity_ref", &entity_ref)?,
                 date: row.cell("written_off_on", date)?,
                 kind: StatementKind::WriteOff,
-                document_ref: DocumentRef::from_uuid(row.cell("document_id", document)?),
-                document_number: number(&row, &of_number)?,
+                document: Some((DocumentRef::from_uuid(row.cell("document_id", document)?), number(&row, &of_number)?)),
                 payment_ref: None,
+                reference: None,
                 // A write-off lowers the balance.
                 amount: Money::from_minor(-minor, currency),
             };

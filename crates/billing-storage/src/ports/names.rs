@@ -105,11 +105,11 @@ const SOURCES: [NameSource; 15] = [
     ),
     of_customer(
         AuditedKind::Payment,
-        "payments t JOIN documents d ON d.document_id = t.document_id AND d.customer_id = t.customer_id \
+        "payments t LEFT JOIN documents d ON d.document_id = t.document_id AND d.customer_id = t.customer_id \
          LEFT JOIN customers c ON c.customer_id = t.customer_id",
         "payment_id",
         KeyType::Assigned,
-        document_number!("d"),
+        concat!("coalesce(", document_number!("d"), ", c.name)"),
     ),
     of_customer(
         AuditedKind::Application,

@@ -22,7 +22,7 @@ use crate::column_values::Columns as _;
 use crate::failure::StatementError;
 use crate::in_list::{one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
-use crate::schema::{CustomerColumns, EntityColumns, customer_refs, customers, entities, logos};
+use crate::schema::{CustomerColumns, EntityColumns, accounts, customer_refs, customers, entities, logos};
 use crate::sql_types::Bound;
 use crate::tx::{Transaction, load_held, with_conn};
 
@@ -155,10 +155,22 @@ impl Entities for Transaction<'_> {
             .select(customers::customer_ref)
             .first(conn)
             .optional())?;
-        match customer {
-            Some(customer) => Ok(Some(EntityUse::Customer(Row::new("customers", &customer).leaf("customer_ref", &customer)?))),
-            None => Ok(self.contract_naming(organization, entity_ref)?.map(EntityUse::Contract)),
+        if let Some(customer) = customer {
+            return Ok(Some(EntityUse::Customer(Row::new("customers", &customer).leaf("customer_ref", &customer)?)));
         }
+        if let Some(number) = self.contract_naming(organization, entity_ref)? {
+            return Ok(Some(EntityUse::Contract(number)));
+        }
+        let payer: Option<Cell<Uuid>> = with_conn!(self, "accounts", |conn| accounts::table
+            .filter(accounts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(accounts::entity_ref.eq(entity_ref.as_str()))
+            .select(accounts::customer_id)
+            .first(conn)
+            .optional())?;
+        let Some(payer) = payer else { return Ok(None) };
+        let payer = CustomerId::from_uuid(Row::new("accounts", "").cell("customer_id", payer)?);
+        let payer = self.customers_by_ids(organization, &[payer])?.pop();
+        Ok(payer.map(|payer| EntityUse::Payer(payer.customer_ref)))
     }
 
     fn delete_entity(&mut self, organization: OrganizationId, entity_ref: &EntityRef) -> StoreResult<()> {

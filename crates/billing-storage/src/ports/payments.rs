@@ -29,7 +29,7 @@ pub(super) const REFUND: &str = "REFUND";
 pub(super) struct PaymentRow {
     payment_id: Cell<Uuid>,
     customer_id: Cell<Uuid>,
-    document_id: Cell<Uuid>,
+    document_id: Option<Cell<Uuid>>,
     amount_minor: i64,
     paid_date: Cell<NaiveDate>,
     reference: Option<String>,
@@ -81,7 +81,7 @@ impl PaymentRow {
         let payment = Payment {
             payment_ref: PaymentRef::from_uuid(row.cell("payment_id", self.payment_id.clone())?),
             kind,
-            document_ref: DocumentRef::from_uuid(row.cell("document_id", self.document_id)?),
+            document_ref: row.optional("document_id", self.document_id)?.map(DocumentRef::from_uuid),
             amount: Money::from_minor(self.amount_minor, currency),
             paid_date: row.cell("paid_date", self.paid_date)?,
             reference: row.optional_leaf("reference", self.reference.as_deref())?,
@@ -228,6 +228,9 @@ impl Payments for Transaction<'_> {
                 }
                 if let Some(document_ref) = filter.document_ref {
                     query = query.filter(payments::document_id.eq(Bound(document_ref.as_uuid())));
+                }
+                if filter.deposits {
+                    query = query.filter(payments::document_id.is_null());
                 }
                 if let Some(reference) = &filter.reference {
                     query = query.filter(payments::reference.eq(reference.as_str()));

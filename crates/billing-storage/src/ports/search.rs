@@ -28,8 +28,8 @@ type KeyedColumns = (Id, Nullable<Text>, Nullable<Text>, Nullable<Text>);
 type KeyedFields = (Cell<Uuid>, Option<String>, Option<String>, Option<String>);
 type ReferredColumns = (Text, Nullable<Text>, Nullable<Text>, Nullable<Text>);
 type ReferredFields = (String, Option<String>, Option<String>, Option<String>);
-type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Nullable<Text>, Id);
-type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Option<String>, Cell<Uuid>);
+type PaymentColumns = (Id, Nullable<Text>, Nullable<Text>, Nullable<Text>, Nullable<Id>);
+type PaymentFields = (Cell<Uuid>, Option<String>, Option<String>, Option<String>, Option<Cell<Uuid>>);
 type ApiKeyColumns = (Id, Text, Nullable<Text>);
 
 /// The hits by kind and reference, each resource once, with whether it is an exact match.
@@ -379,7 +379,7 @@ impl Transaction<'_> {
                 let id = Row::new("payments", "").cell("payment_id", id)?;
                 let row = Row::new("payments", id);
                 let hit = of_customer(SearchHitKind::Payment, &row, id, (customer_ref, customer_name))?;
-                let document_ref = Some(DocumentRef::from_uuid(row.cell("document_id", document_id)?));
+                let document_ref = row.optional("document_id", document_id)?.map(DocumentRef::from_uuid);
                 finds.add(true, SearchHit { number, document_ref, ..hit });
             }
         }

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::corrections::{adjustment, void_issued};
 use super::*;
+use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents, date, sum_of_cents};
 
@@ -22,18 +23,18 @@ fn key(w: &World) -> AccountKey {
     AccountKey { customer_id: w.customer.id, entity_ref: w.entity.entity_ref.clone(), currency: fixtures::eur() }
 }
 
-fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
+pub(super) fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
     write(store, |tx| {
         let unapplied = tx.hold_account(w.org, &key(w))?;
         tx.put_account(w.org, &key(w), entries, unapplied, later(1))
     });
 }
 
-fn payment(on: &DocumentHead, minor: i64) -> Payment {
+pub(super) fn payment(on: &DocumentHead, minor: i64) -> Payment {
     Payment {
         payment_ref: PaymentRef::from_uuid(Uuid::now_v7()),
         kind: PaymentKind::Payment,
-        document_ref: on.document_ref,
+        document_ref: Some(on.document_ref),
         amount: cents(minor),
         paid_date: date("2026-02-01"),
         reference: (minor % 2 == 0).then(|| fixtures::line("Wire ✓")),
@@ -47,7 +48,7 @@ fn payment(on: &DocumentHead, minor: i64) -> Payment {
     }
 }
 
-fn recorded(payment: &Payment) -> AccountEntry {
+pub(super) fn recorded(payment: &Payment) -> AccountEntry {
     AccountEntry::Recorded(Box::new(payment.clone()))
 }
 
@@ -185,8 +186,13 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
     let (plain, full) = (payment(&invoice, 1), payment(&invoice, 600));
     let of_credit = Payment { kind: PaymentKind::Refund(ApplicationSource::Credit(credit.document_ref)), ..payment(&credit, 5) };
     let of_payment = Payment { kind: PaymentKind::Refund(ApplicationSource::Payment(full.payment_ref)), ..payment(&invoice, 7) };
-    put(store, &w, &[recorded(&plain), recorded(&full), recorded(&of_credit), recorded(&of_payment)]);
-    for kept in [&plain, &full, &of_credit, &of_payment] {
+    let deposited = Payment { document_ref: None, ..payment(&invoice, 8) };
+    let of_deposit =
+        Payment { kind: PaymentKind::Refund(ApplicationSource::Payment(deposited.payment_ref)), ..deposited.clone() };
+    let of_deposit = Payment { payment_ref: PaymentRef::from_uuid(Uuid::now_v7()), amount: cents(3), ..of_deposit };
+    let all = [&plain, &full, &of_credit, &of_payment, &deposited, &of_deposit];
+    put(store, &w, &all.map(recorded));
+    for kept in all {
         assert_eq!(read(store, |tx| tx.payment(w.org, kept.payment_ref)), Some((key(&w), kept.clone())));
     }
     let of_invoice = vec![plain.clone(), of_payment.clone(), full.clone()];
@@ -346,8 +352,17 @@ pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
         ..payment(&credit, 5)
     };
     let reversal = Reversal { date: date("2026-02-09"), reason: None, recorded_at: later(60), recorded_by: Actor::Service };
-    let reversed = AccountEntry::Reversed { payment_ref: paid.payment_ref, reversal };
-    put(store, &w, &[recorded(&paid), recorded(&refund), reversed, write_off(&invoice, 900, "2026-02-10")]);
+    let reversed = |payment: &Payment| AccountEntry::Reversed { payment_ref: payment.payment_ref, reversal: reversal.clone() };
+    let deposit = Payment { document_ref: None, recorded_at: later(55), ..payment(&invoice, 40) };
+    let recorded = [recorded(&paid), recorded(&refund), recorded(&deposit)];
+    let reversed = [reversed(&paid), reversed(&deposit)];
+    put(store, &w, &[&recorded[..], &reversed, &[write_off(&invoice, 900, "2026-02-10")]].concat());
+    let found = read(store, |tx| tx.statement_entries(w.org, w.customer.id, None));
+    let of_deposit: Vec<_> = found.iter().filter(|entry| entry.payment_ref == Some(deposit.payment_ref)).collect();
+    assert_eq!(of_deposit.len(), 2);
+    assert!(of_deposit.iter().all(|entry| entry.document.is_none() && entry.reference == deposit.reference), "{of_deposit:?}");
+    let others = found.iter().filter(|entry| entry.payment_ref != Some(deposit.payment_ref));
+    assert!(others.clone().count() > 0 && others.clone().all(|entry| entry.document.is_some()));
     let entries = |to: Option<&str>| -> Vec<(StatementKind, i64)> {
         let found = read(store, |tx| tx.statement_entries(w.org, w.customer.id, to.map(date)));
         found.into_iter().map(|entry| (entry.kind, entry.amount.minor())).collect()
@@ -359,13 +374,15 @@ pub fn a_statement_has_everything_that_changed_what_is_owed(store: &dyn Store) {
         (StatementKind::Debit, 7),
         (StatementKind::Payment, -600),
         (StatementKind::Refund, 5),
+        (StatementKind::Payment, -40),
         (StatementKind::Void, -7),
+        (StatementKind::Reversal, 40),
         (StatementKind::Reversal, 600),
         (StatementKind::WriteOff, -900),
     ];
     assert_eq!(entries(None), all);
-    assert_eq!(entries(Some("2026-02-08")), all[..6]);
-    assert_eq!(entries(Some("2026-02-11")), [&all[..6], &all[7..]].concat(), "a void has a day of its own");
+    assert_eq!(entries(Some("2026-02-08")), all[..7]);
+    assert_eq!(entries(Some("2026-02-11")), [&all[..7], &all[8..]].concat(), "a void has a day of its own");
     assert_eq!(entries(Some("2026-01-01")), []);
 }
 
@@ -389,6 +406,19 @@ pub fn payments_are_listed_as_they_were_recorded(store: &dyn Store) {
     assert_eq!(list(PaymentFilter { to: Some(date("2026-01-31")), ..all() }), [later_one.payment_ref]);
     let by_reference = PaymentFilter { reference: Some(fixtures::line("Wire ✓")), ..all() };
     assert_eq!(list(by_reference), [first.payment_ref, second.payment_ref]);
+    assert_eq!(list(PaymentFilter { deposits: true, ..all() }), []);
+    let deposit = Payment { document_ref: None, ..payment(&invoice, 10) };
+    let other_customer = write(store, |tx| {
+        let customer = fixtures::customer(&FreshIds, "payer");
+        done(tx.insert_customer(w.org, &customer))?;
+        let key = AccountKey { customer_id: customer.id, ..key(&w) };
+        tx.hold_account(w.org, &key)?;
+        tx.put_account(w.org, &key, &[recorded(&deposit)], sum_of_cents(10), later(1))?;
+        Ok(customer.id)
+    });
+    assert_eq!(list(PaymentFilter { deposits: true, ..all() }), [deposit.payment_ref]);
+    assert_eq!(list(PaymentFilter { customer_id: Some(other_customer), ..all() }), [deposit.payment_ref]);
+    let all = || PaymentFilter { customer_id: Some(w.customer.id), ..PaymentFilter::default() };
     let page = read(store, |tx| tx.payments(w.org, &all(), PaymentSortKey::Created, PageRequest::new(2, 1).expect("a page")));
     assert_eq!((page.total, page.items.len()), (3, 1));
     let by_date = read(store, |tx| tx.payments(w.org, &all(), PaymentSortKey::PaidDate, PageRequest::LARGEST));

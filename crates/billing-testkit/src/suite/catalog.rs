@@ -7,6 +7,7 @@ use billing_domain::party::{
     BankTransferDetails, CryptoDetails, Customer, Entity, EntityUse, NetTerms, OnlinePaymentDetails, PaymentDetails,
 };
 use billing_domain::ports::{Insertion, Store, StoreError, Update};
+use billing_domain::receivables::AccountKey;
 
 use super::{all, contended, done, later, page, read, transact_answer, updated, world, write};
 use crate::fixtures::{self, price, quantity};
@@ -284,7 +285,15 @@ pub fn an_entity_is_deleted_with_its_series_and_words(store: &dyn Store) {
     let mut naming = fixtures::customer(&FreshIds, "naming");
     naming.profile.entity_ref = Some(spare.entity_ref.clone());
     write(store, |tx| done(tx.insert_customer(w.org, &naming)));
-    assert_eq!(read(store, |tx| tx.entity_user(w.org, &spare.entity_ref)), Some(EntityUse::Customer(naming.customer_ref)));
+    let user = EntityUse::Customer(naming.customer_ref);
+    assert_eq!(read(store, |tx| tx.entity_user(w.org, &spare.entity_ref)), Some(user));
+    let paid = Entity { entity_ref: fixtures::entity_ref("paid"), ..fixtures::entity("paid") };
+    write(store, |tx| done(tx.insert_entity(w.org, &paid)));
+    assert_eq!(read(store, |tx| tx.entity_user(w.org, &paid.entity_ref)), None);
+    let account = AccountKey { customer_id: w.customer.id, entity_ref: paid.entity_ref.clone(), currency: fixtures::eur() };
+    write(store, |tx| tx.hold_account(w.org, &account).map(drop));
+    let user = EntityUse::Payer(w.customer.customer_ref.clone());
+    assert_eq!(read(store, |tx| tx.entity_user(w.org, &paid.entity_ref)), Some(user));
     // An entity with numbers stays.
     w.open(store, w.head(1));
     let answer = transact_answer(store, |tx| tx.delete_entity(w.org, &w.entity.entity_ref));

@@ -53,7 +53,7 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
     let payment = Payment {
         payment_ref: PaymentRef::from_uuid(uuid::Uuid::now_v7()),
         kind: PaymentKind::Payment,
-        document_ref: head.document_ref,
+        document_ref: Some(head.document_ref),
         amount: cents(1),
         paid_date: date("2026-02-01"),
         reference: Some(fixtures::line("bank 4711")),
@@ -64,6 +64,12 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         recorded_at: later(1),
         recorded_by: billing_domain::access::Actor::Service,
         updated_at: later(1),
+    };
+    let deposit = Payment {
+        payment_ref: PaymentRef::from_uuid(uuid::Uuid::now_v7()),
+        document_ref: None,
+        reference: Some(fixtures::line("card 4712")),
+        ..payment.clone()
     };
     let charge = super::charges::charge_of(&w.contract, "Setup");
     let taken_back = Charge { deleted: true, ..super::charges::charge_of(&w.contract, "Gone") };
@@ -76,7 +82,13 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         keep_events(tx, w.org, w.customer.id, std::slice::from_ref(&taken))?;
         let account = AccountKey { customer_id: w.customer.id, entity_ref: head.entity_ref.clone(), currency: head.currency };
         let unapplied = tx.hold_account(w.org, &account)?;
-        tx.put_account(w.org, &account, &[AccountEntry::Recorded(Box::new(payment.clone()))], unapplied, later(1))?;
+        tx.put_account(
+            w.org,
+            &account,
+            &[&payment, &deposit].map(|payment| AccountEntry::Recorded(Box::new(payment.clone()))),
+            unapplied,
+            later(1),
+        )?;
         done(tx.insert_charge(w.org, &charge))?;
         done(tx.insert_charge(w.org, &taken_back))?;
         done(tx.insert_bank_account(w.org, &fixtures::bank_account("giro-1")))?;
@@ -120,6 +132,8 @@ pub fn everything_is_found_by_what_it_is_told_by(store: &dyn Store) {
         assert_eq!(found(store, &w, &sought(text)), std::slice::from_ref(&of_key), "{text}");
         assert_eq!(found(store, &w, &SearchTerms { with_api_keys: false, ..sought(text) }), []);
     }
+    let of_deposit = read(store, |tx| tx.search(w.org, &sought("card 4712"), 20)).remove(0);
+    assert_eq!((of_deposit.document_ref, of_deposit.customer_ref), (None, Some(w.customer.customer_ref.clone())));
     let whole = read(store, |tx| tx.search(w.org, &by_id(payment.payment_ref.as_uuid()), 20)).remove(0);
     assert_eq!((whole.document_ref, whole.customer_ref), (Some(head.document_ref), Some(w.customer.customer_ref.clone())));
     // The other organization finds nothing.

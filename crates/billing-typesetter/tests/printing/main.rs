@@ -453,28 +453,30 @@ fn number(kind: DocumentKind, sequence: u64) -> DocumentNumber {
 fn what_was_applied_at_the_issue_is_above_what_is_due() {
     let mut settled = invoice();
     let applied = vec![
-        AppliedAtIssue { document_number: number(DocumentKind::Credit, 3), amount: eur(2_857) },
-        AppliedAtIssue { document_number: number(DocumentKind::Invoice, 7), amount: eur(1_000) },
+        AppliedAtIssue { document_number: Some(number(DocumentKind::Credit, 3)), amount: eur(2_857) },
+        AppliedAtIssue { document_number: Some(number(DocumentKind::Invoice, 7)), amount: eur(1_000) },
+        AppliedAtIssue { document_number: None, amount: eur(817) },
     ];
     settled.at_issue = AtIssue::new(eur(11_674), applied).ok();
     let wanted = [
         "Total 116.74 EUR",
         "Applied: MAIN-CRD-3 -28.57 EUR",
         "Applied: MAIN-INV-7 -10.00 EUR",
-        "Amount due 78.17 EUR",
+        "Applied: Payment -8.17 EUR",
+        "Amount due 70.00 EUR",
         "IBAN DE89 3704 0044 0532 0130 00",
         "Scan to pay",
     ];
     assert_says(&text("applied", &settled), &wanted);
 
-    let applied = vec![AppliedAtIssue { document_number: number(DocumentKind::Credit, 3), amount: eur(11_674) }];
+    let applied = vec![AppliedAtIssue { document_number: Some(number(DocumentKind::Credit, 3)), amount: eur(11_674) }];
     settled.at_issue = AtIssue::new(eur(11_674), applied).ok();
     let paid = text("nothing-due", &settled);
     assert_says(&paid, &["Applied: MAIN-CRD-3 -116.74 EUR", "Amount due 0.00 EUR", "Notes"]);
     assert!(!paid.iter().any(|line| line.contains("IBAN") || line.contains("Scan")), "nothing is to be paid: {paid:#?}");
 
     let mut credit = printout(DocumentKind::Credit, vec![("API", "0", "19", NONE, vec![fixed("Fee", eur(100))])]);
-    let applied = vec![AppliedAtIssue { document_number: number(DocumentKind::Invoice, 1042), amount: eur(100) }];
+    let applied = vec![AppliedAtIssue { document_number: Some(number(DocumentKind::Invoice, 1042)), amount: eur(100) }];
     credit.at_issue = AtIssue::new(eur(119), applied).ok();
     let wanted = ["Amount credited 1.19 EUR", "Applied to MAIN-INV-1042 -1.00 EUR", "Credit left 0.19 EUR", "Notes"];
     assert_says(&text("credit-applied", &credit), &wanted);
@@ -631,9 +633,9 @@ fn a_statement_is_printed_in_the_customers_language() {
         entity_ref: entity.entity_ref.clone(),
         date: date(day),
         kind,
-        document_ref: invoice().head.document_ref,
-        document_number: number(DocumentKind::Invoice, 1042),
+        document: Some((invoice().head.document_ref, number(DocumentKind::Invoice, 1042))),
         payment_ref: None,
+        reference: None,
         amount: eur(cents),
     };
     let entries =

@@ -363,7 +363,7 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
     view.po_number = Some(fixtures::line("PO 17"));
     view.note = Some(fixtures::prose("Thank\nyou"));
     view.payment = Default::default();
-    let applied = AppliedAtIssue { document_number: number, amount: fixtures::cents(10) };
+    let applied = AppliedAtIssue { document_number: Some(number), amount: fixtures::cents(10) };
     view.at_issue = Some(AtIssue::new(view.content.total, vec![applied]).expect("a small amount"));
     view.content.products.clear();
     assert_snapshot!(presented(&DocumentJson::from(&view)), @r#"

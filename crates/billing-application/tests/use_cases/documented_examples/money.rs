@@ -2,7 +2,9 @@
 
 use billing_application::UseCase;
 use billing_application::balances::{balance, customer_statement};
-use billing_application::documents::{SourceRef, payments_of_document, refund, reverse_payment, write_off};
+use billing_application::documents::{
+    DepositAccount, SourceRef, payments_of_document, record_deposit, refund, reverse_payment, write_off,
+};
 use billing_domain::contract::amendment::CancelAt;
 use billing_domain::contract::schedule::{BillingCycle, CycleUnit};
 use billing_domain::contract::terms::PaymentTime;
@@ -29,13 +31,10 @@ fn statement(books: &Books) -> String {
     let lines = statements.iter().flat_map(|statement| &statement.lines).map(|line| {
         let entry = &line.entry;
         let kind = format!("{:?}", entry.kind).to_uppercase();
-        format!(
-            "{} {kind} {} {}, balance {}",
-            entry.date,
-            entry.document_number,
-            entry.amount.to_decimal(),
-            line.balance.to_decimal()
-        )
+        // An entry of a deposit has no document.
+        let number = entry.document.as_ref().map(|(_, number)| format!("{number} ")).unwrap_or_default();
+        let (amount, balance) = (entry.amount.to_decimal(), line.balance.to_decimal());
+        format!("{} {kind} {number}{amount}, balance {balance}", entry.date)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -109,6 +108,21 @@ pub(crate) fn example_9_4_what_was_given_up_on_is_paid_in_part(page: &mut Page) 
     let invoice = books.reference("UB-INV-1");
     run(services, principal, UseCase::WriteOff, |cx| write_off(cx, invoice, None, false)).expect("a write-off");
     books.pay("UB-INV-1", "40.00").expect("a payment");
+    page.shows(&books.documents());
+    page.shows(&statement(&books));
+}
+
+pub(crate) fn example_9_5_a_deposit_pays_what_is_due_and_the_next_invoice(page: &mut Page) {
+    let books = Books::at("2026-01-20T12:00:00Z");
+    let api = books.pricing("api", vec![fixed("fee", "100.00")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-02-28")]);
+    books.bill("2026-02-01T02:00:00Z");
+    books.clock("2026-02-15T12:00:00Z");
+    let (services, principal) = (&books.bench.services, &books.bench.principal);
+    let (acme, account) = (fixtures::customer_ref("acme"), DepositAccount { entity_ref: None, currency: fixtures::eur() });
+    run(services, principal, UseCase::RecordDeposit, |cx| record_deposit(cx, &acme, &account, &facts("250.00")))
+        .expect("a deposit");
+    books.bill("2026-03-01T02:00:00Z");
     page.shows(&books.documents());
     page.shows(&statement(&books));
 }

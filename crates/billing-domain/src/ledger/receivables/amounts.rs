@@ -32,6 +32,37 @@ impl ReceivablesAccount {
         self.put_application(source, document_ref, amount, date, context, id_generator)
     }
 
+    /// Adds a payment or refund of an amount and a date.
+    pub(super) fn put_payment(
+        &mut self,
+        kind: PaymentKind,
+        document_ref: Option<DocumentRef>,
+        (amount, paid_date): (Money, NaiveDate),
+        facts: &NewPayment,
+        context: &DecisionContext,
+        id_generator: &mut impl IdGenerator,
+    ) -> PaymentRef {
+        let payment_ref = PaymentRef::from_uuid(id_generator.next_id());
+        let payment = Payment {
+            payment_ref,
+            kind,
+            document_ref,
+            amount,
+            paid_date,
+            reference: facts.reference.clone(),
+            method: facts.method.clone(),
+            metadata: facts.metadata.clone(),
+            used: self.zero(),
+            reversal: None,
+            recorded_at: context.at,
+            recorded_by: context.by,
+            updated_at: context.at,
+        };
+        self.entries.push(AccountEntry::Recorded(Box::new(payment.clone())));
+        self.payments.insert(payment_ref, payment);
+        payment_ref
+    }
+
     pub(super) fn put_application(
         &mut self,
         from: ApplicationSource,
@@ -159,18 +190,18 @@ impl ReceivablesAccount {
         Ok(())
     }
 
-    /// Returns the document that a source belongs to, and the source's first day.
+    /// Returns the document that a source belongs to, if there is one, and the source's first day.
     pub(super) fn source_of(
         &self,
         source: ApplicationSource,
         context: &DecisionContext,
-    ) -> Result<(DocumentRef, NaiveDate), Refusal> {
+    ) -> Result<(Option<DocumentRef>, NaiveDate), Refusal> {
         let refused = |detail: &str| Err(Refusal::conflict("not_unapplied", detail));
         match source {
             ApplicationSource::Credit(credit) => {
                 let document = self.known(credit)?;
                 match (document.head.kind, document.status.is_issued()) {
-                    (DocumentKind::Credit, true) => Ok((credit, context.zone.service_date(document.head.created_at))),
+                    (DocumentKind::Credit, true) => Ok((Some(credit), context.zone.service_date(document.head.created_at))),
                     (DocumentKind::Credit, false) => refused("only an issued credit can be refunded or applied"),
                     (DocumentKind::Invoice | DocumentKind::Debit, _) => {
                         refused("an invoice or a debit cannot be refunded or applied: use one of its payments, or a credit")

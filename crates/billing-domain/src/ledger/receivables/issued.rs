@@ -175,11 +175,11 @@ impl ReceivablesAccount {
             return self.allocate_balance_to_all(reopened, context, id_generator);
         }
         let is_on_it = |payment: &&Payment| {
-            payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
+            payment.document_ref == Some(document_ref) && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
         };
         if self.payments.values().any(|payment| is_on_it(&payment)) || document.settlement.paid.minor() != 0 {
-            let detail =
-                "a document with payments cannot be voided: first reverse the payments, or apply them to another document";
+            let detail = "a document with payments cannot be voided: first reverse its own payments, and unapply the amounts of \
+                          deposits and of other payments";
             return Err(Refusal::conflict("document_paid", detail));
         }
         if document.settlement.credits.minor() != 0 {

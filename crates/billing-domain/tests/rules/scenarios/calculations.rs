@@ -248,8 +248,11 @@ fn a_charge_prints_its_price_and_how_much_it_could_take() {
 fn what_was_applied_at_the_issue_is_frozen() {
     let applied = |document: &SimulatedDocument| {
         let at_issue = document.at_issue().expect("an issued document");
-        let applied: Vec<String> =
-            at_issue.applied.iter().map(|applied| format!("{} {}", applied.document_number, applied.amount)).collect();
+        let applied: Vec<String> = at_issue
+            .applied
+            .iter()
+            .map(|applied| format!("{} {}", applied.document_number.as_ref().expect("a document"), applied.amount))
+            .collect();
         (applied, at_issue.due.to_string())
     };
     let story = january().on("2026-02-05").overpay("UB-INV-1", "229.71").named("paid");
