@@ -621,10 +621,8 @@ mod tests {
         };
         issued.content.products[0].lines[0].calculation = Some(Box::new(every_factor));
         issued.content.products[0].lines[1].calculation = Some(Box::default());
-        let applied = vec![
-            AppliedAtIssue { document_number: Some(number), amount: fixtures::cents(568) },
-            AppliedAtIssue { document_number: None, amount: fixtures::cents(1000) },
-        ];
+        let applied = |document_number, minor| AppliedAtIssue { document_number, amount: fixtures::cents(minor) };
+        let applied = vec![applied(Some(number), 568), applied(None, 1000)];
         issued.format = CONTENT_FORMAT;
         issued.at_issue = Some(AtIssue::new(issued.content.total, applied).expect("a small amount"));
         let written = serde_json::to_string(&FrozenRef::new(&document, &issued)).expect("JSON");

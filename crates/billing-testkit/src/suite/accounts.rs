@@ -1,12 +1,15 @@
 //! Receivables: accounts, payments, applications and write-offs.
 
 use billing_domain::access::Actor;
+use billing_domain::audit::AuditedKind;
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
 use billing_domain::ledger::receivables::AccountEntry;
 use billing_domain::metadata::Metadata;
 use billing_domain::money::MoneySum;
 use billing_domain::page::PageRequest;
-use billing_domain::ports::{ApplicationsOf, DocumentsOf, Lock, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError};
+use billing_domain::ports::{
+    ApplicationsOf, DocumentsOf, Lock, ObjectKey, PaymentFilter, PaymentSortKey, PaymentsOf, Store, StoreError,
+};
 use billing_domain::receivables::{
     AccountKey, Application, ApplicationSource, Payment, PaymentKind, Reversal, StatementKind, WriteOff,
 };
@@ -23,14 +26,14 @@ fn key(w: &World) -> AccountKey {
     AccountKey { customer_id: w.customer.id, entity_ref: w.entity.entity_ref.clone(), currency: fixtures::eur() }
 }
 
-pub(super) fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
+fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
     write(store, |tx| {
         let unapplied = tx.hold_account(w.org, &key(w))?;
         tx.put_account(w.org, &key(w), entries, unapplied, later(1))
     });
 }
 
-pub(super) fn payment(on: &DocumentHead, minor: i64) -> Payment {
+fn payment(on: &DocumentHead, minor: i64) -> Payment {
     Payment {
         payment_ref: PaymentRef::from_uuid(Uuid::now_v7()),
         kind: PaymentKind::Payment,
@@ -48,7 +51,7 @@ pub(super) fn payment(on: &DocumentHead, minor: i64) -> Payment {
     }
 }
 
-pub(super) fn recorded(payment: &Payment) -> AccountEntry {
+fn recorded(payment: &Payment) -> AccountEntry {
     AccountEntry::Recorded(Box::new(payment.clone()))
 }
 
@@ -194,6 +197,12 @@ pub fn payments_and_refunds_come_back_with_every_field(store: &dyn Store) {
     put(store, &w, &all.map(recorded));
     for kept in all {
         assert_eq!(read(store, |tx| tx.payment(w.org, kept.payment_ref)), Some((key(&w), kept.clone())));
+    }
+    let names = [(&deposited, w.customer.profile.name.to_string()), (&plain, invoice.number.to_string())];
+    for (kept, name) in names {
+        let named: ObjectKey = (AuditedKind::Payment, kept.payment_ref.to_string());
+        let found = read(store, |tx| tx.object_names(w.org, &[named.clone()].into()));
+        assert_eq!((&found[&named].name, &found[&named].customer_ref), (&name, &Some(w.customer.customer_ref.clone())));
     }
     let of_invoice = vec![plain.clone(), of_payment.clone(), full.clone()];
     assert_eq!(read(store, |tx| tx.payments_of_document(invoice.key(w.org))), of_invoice);

@@ -20,6 +20,7 @@ mod limits;
 mod model;
 #[path = "../../../../billing-domain/tests/rules/histories/money.rs"]
 mod money;
+mod movements;
 #[path = "../../../../billing-domain/tests/rules/histories/plans.rs"]
 mod plans;
 mod rehearsals;
@@ -42,10 +43,7 @@ use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, re
 use billing_application::contracts::{
     ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
-use billing_application::documents::{
-    DocumentQuery, PaymentQuery, SourceRef, apply, issue_document, list_documents, list_payments, record_payment, refund,
-    reverse_payment, unapply, void_document, write_off,
-};
+use billing_application::documents::{DocumentQuery, PaymentQuery, issue_document, list_documents, list_payments, void_document};
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
@@ -72,15 +70,15 @@ use billing_domain::money::Money;
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{ApplicationsOf, DocumentFilter, NotificationFilter};
-use billing_domain::refs::{ApplicationRef, ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
+use billing_domain::ports::{DocumentFilter, NotificationFilter};
+use billing_domain::refs::{ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::{EventChanges, MAX_AHEAD_SECONDS};
 use billing_domain::verification::Finding;
 use billing_testkit::Singly as _;
 use uuid::Uuid;
 
 use crate::support::{Bench, read, run, run_billing};
-use follow::{Deed, Follower, MoneyDeed, SourceDeed};
+use follow::{Deed, Follower, MoneyDeed};
 use generate::Kind;
 use limits::Limits;
 use rehearsals::{DocumentFigures, check_rehearsal, use_case_of};
@@ -314,7 +312,7 @@ impl UseCases {
             Deed::DeleteCharge(charge_ref) => delete_charge(cx, charge_ref),
             Deed::Issue(place) => issue_document(cx, self.document(*place), false).map(drop),
             Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
-            Deed::Money(deed) => self.move_money(cx, deed),
+            Deed::Money(deed) => self.move_money(cx, &convert::customer(&world.model.catalog).customer_ref, deed),
             Deed::Run => panic!("a billing run has transactions of its own"),
         }
         .map(|()| None)
@@ -375,37 +373,6 @@ impl UseCases {
             (None, 1) => Ok(()),
             (None, _) => Err(UseCaseError::Unknown(ResourceKind::Event)),
         }
-    }
-
-    fn source(&self, source: SourceDeed) -> SourceRef {
-        let id = match source {
-            SourceDeed::Document(place) => self.document(place).as_uuid(),
-            SourceDeed::Payment(index) => self.payments[index].as_uuid(),
-        };
-        SourceRef { document_ref: DocumentRef::from_uuid(id), payment_ref: PaymentRef::from_uuid(id) }
-    }
-
-    /// Returns all applications in force, in the order of their references.
-    fn applications(&self) -> Vec<ApplicationRef> {
-        let organization = self.bench.principal.organization();
-        let mut all = Vec::new();
-        for (key, _) in self.bench.read(|tx| tx.accounts(organization, None)) {
-            all.extend(self.bench.read(|tx| tx.account_applications(organization, &key, ApplicationsOf::All)));
-        }
-        all.sort_by_key(|application| application.application_ref);
-        all.into_iter().map(|application| application.application_ref).collect()
-    }
-
-    fn move_money(&self, cx: &mut Cx<'_>, deed: &MoneyDeed) -> UseCaseResult<()> {
-        let done = match deed {
-            MoneyDeed::Pay { place, facts, takes_more } => record_payment(cx, self.document(*place), facts, *takes_more),
-            MoneyDeed::Reverse { payment, date } => reverse_payment(cx, self.payments[*payment], *date, None),
-            MoneyDeed::Refund { source, facts } => refund(cx, self.source(*source), facts),
-            MoneyDeed::Apply { source, place, amount } => apply(cx, self.source(*source), self.document(*place), amount),
-            MoneyDeed::Unapply(index) => unapply(cx, self.applications()[*index]),
-            MoneyDeed::WriteOff { place, undo } => write_off(cx, self.document(*place), None, *undo),
-        };
-        done.map(drop)
     }
 
     /// Returns the number of audit log entries and the state that the operation may leave unchanged.

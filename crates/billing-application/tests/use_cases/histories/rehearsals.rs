@@ -98,6 +98,7 @@ pub(super) fn use_case_of(deed: &Deed) -> UseCase {
         Deed::Issue(_) => UseCase::IssueDocument,
         Deed::Void(_) => UseCase::VoidDocument,
         Deed::Money(MoneyDeed::Pay { .. }) => UseCase::RecordPayment,
+        Deed::Money(MoneyDeed::Deposit { .. }) => UseCase::RecordDeposit,
         Deed::Money(MoneyDeed::Reverse { .. }) => UseCase::ReversePayment,
         Deed::Money(MoneyDeed::Refund { .. }) => UseCase::Refund,
         Deed::Money(MoneyDeed::Apply { .. }) => UseCase::Apply,

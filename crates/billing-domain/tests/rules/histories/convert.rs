@@ -74,6 +74,11 @@ pub(crate) fn entity_ref(entity: usize) -> EntityRef {
     EntityRef::parse(&format!("E{entity}")).expect("a reference")
 }
 
+/// Returns the number of an entity.
+pub(crate) fn entity(entity_ref: &EntityRef) -> usize {
+    entity_ref.as_str()[1..].parse().expect("an entity's number")
+}
+
 pub(crate) fn pricing_ref(pricing: usize) -> PricingRef {
     PricingRef::parse(&format!("P{pricing}")).expect("a reference")
 }

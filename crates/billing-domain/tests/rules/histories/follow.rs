@@ -6,9 +6,10 @@ use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::ledger::receivables::NewPayment;
+use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ChargeRef, UsageProductRef};
+use billing_domain::refs::{ChargeRef, EntityRef, UsageProductRef};
 use billing_domain::usage::ReportData;
 
 use crate::histories::model::calendar::Date;
@@ -56,6 +57,7 @@ pub(crate) enum Deed {
 #[derive(Clone, Debug)]
 pub(crate) enum MoneyDeed {
     Pay { place: usize, facts: NewPayment, takes_more: bool },
+    Deposit { entity_ref: EntityRef, currency: Currency, facts: NewPayment },
     Reverse { payment: usize, date: Option<Date> },
     Refund { source: SourceDeed, facts: NewPayment },
     Apply { source: SourceDeed, place: usize, amount: String },

@@ -551,15 +551,15 @@ fn part(r: &mut Random) -> PartSpec {
 }
 
 fn money(r: &mut Random) -> Step {
-    let days = |r: &mut Random| r.maybe(40, |r| r.between(-40, 3));
-    let many = 64;
-    Step::Money(match r.below(20) {
+    let (many, days) = (64, |r: &mut Random| r.maybe(40, |r| r.between(-40, 3)));
+    Step::Money(match r.below(22) {
         0..8 => MoneySpec::Pay { document: index(r, many), part: part(r), takes_more: r.percent(60), days: days(r) },
         8..11 => MoneySpec::Reverse { payment: index(r, many), days: days(r) },
         11..13 => MoneySpec::Refund { source: index(r, many), part: part(r) },
         13..15 => MoneySpec::Apply { source: index(r, many), document: index(r, many), part: part(r) },
         15..17 => MoneySpec::Unapply { application: index(r, many) },
-        _ => MoneySpec::WriteOff { document: index(r, many), undo: r.percent(30) },
+        17..20 => MoneySpec::WriteOff { document: index(r, many), undo: r.percent(30) },
+        _ => MoneySpec::Deposit { entity: index(r, many), pricing: index(r, many), minor: r.between(0, 20_000), days: days(r) },
     })
 }
 

@@ -11,12 +11,13 @@ use billing_domain::ledger::receivables::{
     AccountEntry, DecisionContext, Issuance, NewPayment, ReceivablesAccount, check_account,
 };
 use billing_domain::metadata::Metadata;
-use billing_domain::money::Money;
+use billing_domain::money::{Currency, Money};
 use billing_domain::receivables::{AccountKey, ApplicationSource, Payment, PaymentKind};
-use billing_domain::refs::{DocumentRef, PaymentRef};
+use billing_domain::refs::{DocumentRef, EntityRef, PaymentRef};
 use billing_domain::refusal::Refusal;
 use uuid::Uuid;
 
+use crate::histories::convert;
 use crate::histories::follow::{Deed, MoneyDeed, SourceDeed};
 use crate::histories::model::calendar::plus;
 use crate::histories::spec::{MoneySpec, PartSpec};
@@ -40,9 +41,25 @@ pub(crate) struct Accounts {
     pub(crate) payments: Vec<(AccountKey, PaymentRef)>,
 }
 
+impl Accounts {
+    /// Returns an account, which begins without rows.
+    fn account(&mut self, key: &AccountKey, applies: bool) -> &mut AccountState {
+        self.accounts.entry(key.clone()).or_insert_with(|| AccountState {
+            account: ReceivablesAccount::new(key.clone(), applies, Money::zero(key.currency)),
+            written_off: 0,
+            received: 0,
+            by_hand: !applies,
+        })
+    }
+}
+
 impl World {
     fn moment(&self, document: &BookDocument) -> DecisionContext {
-        let zone = TimeZone::parse(self.zone_of(document)).expect("a zone");
+        self.moment_of(&document.head.entity_ref)
+    }
+
+    fn moment_of(&self, entity_ref: &EntityRef) -> DecisionContext {
+        let zone = TimeZone::parse(self.model.zone(convert::entity(entity_ref))).expect("a zone");
         DecisionContext { at: self.now, zone, by: Actor::Service }
     }
 
@@ -62,13 +79,7 @@ impl World {
         }
         for (key, (issued, voided, moment)) in touched {
             let applies = self.model.catalog.customer.applies_balance;
-            let nothing = Money::zero(key.currency);
-            let kept = self.money.accounts.entry(key.clone()).or_insert_with(|| AccountState {
-                account: ReceivablesAccount::new(key.clone(), applies, nothing),
-                written_off: 0,
-                received: 0,
-                by_hand: !applies,
-            });
+            let kept = self.money.account(&key, applies);
             kept.by_hand |= !applies;
             let mut account = kept.account.clone();
             account.set_applies_balance(applies);
@@ -105,7 +116,7 @@ impl World {
         }
         let account = &self.money.accounts[&key].account;
         let is_paid = account.payments().any(|payment| {
-            payment.document_ref == document_ref && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
+            payment.document_ref == Some(document_ref) && payment.kind == PaymentKind::Payment && payment.reversal.is_none()
         });
         !is_paid && document.settlement.paid.minor() == 0 && document.settlement.credits.minor() == 0
     }
@@ -255,6 +266,7 @@ impl World {
     pub(crate) fn money(&mut self, spec: &MoneySpec) -> Checked {
         match *spec {
             MoneySpec::Pay { document, part, takes_more, days } => self.pay(document, part, takes_more, days),
+            MoneySpec::Deposit { entity, pricing, minor, days } => self.deposit(entity, pricing, minor, days),
             MoneySpec::Reverse { payment, days } => self.reverse(payment, days),
             MoneySpec::Refund { source, part } => self.refund(source, part),
             MoneySpec::Apply { source, document, part } => self.apply(source, document, part),
@@ -302,12 +314,46 @@ impl World {
         self.tell(Deed::Money(deed), taken)
     }
 
+    /// Deposits an amount in the currency of a pricing, mostly to the account of a document.
+    fn deposit(&mut self, entity: usize, pricing: usize, minor: i64, days: Option<i64>) -> Checked {
+        let catalog = &self.model.catalog;
+        let currency = catalog.pricings[pricing % catalog.pricings.len()].currency;
+        let other = AccountKey {
+            customer_id: self.book.customer.id,
+            entity_ref: convert::entity_ref(entity % catalog.entities.len()),
+            currency: Currency::from_code(currency).expect("a currency"),
+        };
+        let billed = if pricing.is_multiple_of(4) { None } else { self.chosen(entity, |_| true) };
+        let key = billed.map_or(other, |document| AccountKey::of(&document));
+        let moment = self.moment_of(&key.entity_ref);
+        let today = moment.zone.service_date(self.now);
+        let paid_date = days.map(|days| plus(today, days));
+        let expected = minor > 0 && paid_date.is_none_or(|date| date <= plus(today, 1));
+        let facts = NewPayment {
+            amount: Self::text(minor, key.currency),
+            paid_date,
+            reference: None,
+            method: None,
+            metadata: Metadata::default(),
+        };
+        if expected {
+            self.money.account(&key, self.model.catalog.customer.applies_balance);
+        }
+        let taken = self.on_account("deposit", &key, expected, |account, mut id_generator| {
+            account.record_deposit(&facts, &moment, &mut id_generator).map(drop)
+        })?;
+        if taken {
+            self.kept(&key).received += minor;
+        }
+        let AccountKey { entity_ref, currency, .. } = key;
+        self.tell(Deed::Money(MoneyDeed::Deposit { entity_ref, currency, facts }), taken)
+    }
+
     fn reverse(&mut self, payment: usize, days: Option<i64>) -> Checked {
         let Some(index) = payment.checked_rem(self.money.payments.len()) else { return Ok(()) };
         let (key, payment_ref) = self.money.payments[index].clone();
         let payment = self.payment(&key, payment_ref).clone();
-        let document = self.book.document(payment.document_ref).ok_or("a payment of no document")?.clone();
-        let moment = self.moment(&document);
+        let moment = self.moment_of(&key.entity_ref);
         let today = moment.zone.service_date(self.now);
         let date = days.map(|days| plus(today, days));
         let date_fits = date.is_none_or(|date| payment.paid_date <= date && date <= plus(today, 1).max(payment.paid_date));
@@ -337,11 +383,7 @@ impl World {
         }
         let left = self.left_of(&key, source);
         let amount = Self::part_of(part, left);
-        let document = match source {
-            ApplicationSource::Credit(credit) => credit,
-            ApplicationSource::Payment(payment_ref) => self.payment(&key, payment_ref).document_ref,
-        };
-        let moment = self.moment(&self.book.document(document).ok_or("a source of no document")?.clone());
+        let moment = self.moment_of(&key.entity_ref);
         let facts = NewPayment {
             amount: Self::text(amount, key.currency),
             paid_date: None,

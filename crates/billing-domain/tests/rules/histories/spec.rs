@@ -268,6 +268,7 @@ pub(crate) enum PartSpec {
 #[derive(Clone, Debug)]
 pub(crate) enum MoneySpec {
     Pay { document: usize, part: PartSpec, takes_more: bool, days: Option<i64> },
+    Deposit { entity: usize, pricing: usize, minor: i64, days: Option<i64> },
     Reverse { payment: usize, days: Option<i64> },
     Refund { source: usize, part: PartSpec },
     Apply { source: usize, document: usize, part: PartSpec },

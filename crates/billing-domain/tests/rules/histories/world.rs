@@ -957,7 +957,7 @@ impl World {
     }
 
     fn entity_of(document: &BookDocument) -> usize {
-        document.head.entity_ref.as_str()[1..].parse().expect("an entity's number")
+        convert::entity(&document.head.entity_ref)
     }
 
     pub(crate) fn zone_of(&self, document: &BookDocument) -> &'static str {
