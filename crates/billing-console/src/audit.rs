@@ -94,6 +94,11 @@ pub(crate) fn sentence(entry: JsonView<'_, AuditEntryJson>) -> Markup {
     let (action, kind) = (entry.action().to_text(), entry.object_kind().to_text());
     let verb = VERBS.iter().find(|(of, on, _)| *of == action && (on.is_empty() || *on == kind));
     let verb = verb.map_or_else(|| words(&action).to_lowercase(), |(.., verb)| (*verb).to_owned());
+    // The name of a deposit is that of its customer.
+    let verb = match verb.strip_suffix(" on") {
+        Some(verb) if document_of(entry).is_none() => format!("{verb} of"),
+        _ => verb,
+    };
     let fields = if matches!(action.as_str(), "EDIT" | "CHANGE_QUANTITY") { changed(entry) } else { Vec::new() };
     html! {
         b { (isolated(&actor(entry))) } " "
@@ -125,6 +130,12 @@ fn count(documents: JsonView<'_>, before: &str) -> Markup {
     html! { @if number > 0 { (before) (count_text(&number.to_string(), "document")) } }
 }
 
+/// Returns the document of a payment or an application. A deposit has none.
+fn document_of(entry: JsonView<'_, AuditEntryJson>) -> Option<String> {
+    let of_change = |field: &str| [entry.after(), entry.before()].map(|side| side.any().named(field).to_text());
+    ["document_ref", "to_document_ref"].into_iter().flat_map(of_change).find(|reference| !reference.is_empty())
+}
+
 /// Renders the object by its name, with a link to its page if it exists.
 fn object(entry: JsonView<'_, AuditEntryJson>, kind: &str) -> Markup {
     let (reference, name) = (entry.object_ref().to_text(), entry.object_name());
@@ -139,13 +150,14 @@ fn object(entry: JsonView<'_, AuditEntryJson>, kind: &str) -> Markup {
         (false, false) if is_identifier(&reference) => String::new(),
         (false, false) => reference.clone(),
     };
-    // Payments and applications are on the page of their document.
-    let of_change = |field: &str| [entry.after(), entry.before()].map(|side| side.any().named(field).to_text());
-    let document = ["document_ref", "to_document_ref"].into_iter().flat_map(of_change).find(|reference| !reference.is_empty());
-    let page = match part {
-        Some(part) => name.is_there().then(|| href(&[part, &reference])),
-        None if is_named_alone => document.map(|document| href(&["documents", &document])),
-        None => None,
+    // Payments and applications are on the page of their document, deposits on the page of their customer.
+    let page = match (part, document_of(entry)) {
+        (Some(part), _) => name.is_there().then(|| href(&[part, &reference])),
+        (None, Some(document)) if is_named_alone => Some(href(&["documents", &document])),
+        (None, None) if kind == "PAYMENT" => {
+            entry.customer_ref().is_there().then(|| href(&["customers", &entry.customer_ref().to_text()]))
+        }
+        (None, _) => None,
     };
     html! {
         @if !is_named_alone || shown.is_empty() { (noun) @if !shown.is_empty() { " " } }

@@ -3,13 +3,14 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::document::payment_table;
 use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
-use crate::parts::{changes, day, grouped, href, money, name, query, section, words};
+use crate::parts::{changes, day, grouped, href, link, money, name, query, section, words};
 use crate::thing::fields;
 use billing_api::dto::customers::CustomerJson;
 use billing_api::dto::e_invoices::MissingTermJson;
-use billing_api::dto::money::{BalanceJson, StatementEntryJson, StatementJson};
+use billing_api::dto::money::{BalanceJson, PaymentJson, StatementEntryJson, StatementJson};
 use billing_api::dto::wire::ExactNumber;
 use billing_api::json_view::{JsonAnswer, JsonView};
 
@@ -29,6 +30,8 @@ pub struct CustomerAnswers {
     pub documents: Value,
     /// The latest payments.
     pub payments: Value,
+    /// The latest deposits and their refunds.
+    pub deposits: JsonAnswer<Vec<PaymentJson>>,
     /// Rendered recent usage.
     pub usage: Markup,
     /// The terms that e-invoices would lack; null if the check is not possible.
@@ -37,11 +40,14 @@ pub struct CustomerAnswers {
     pub may_edit: bool,
     /// Whether the visitor may create contracts.
     pub may_contract: bool,
+    /// Whether the visitor may record and change payments.
+    pub may_pay: bool,
 }
 
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
-    let CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract } = answers;
+    let CustomerAnswers { customer, balance, contracts, documents, payments, deposits, usage, e_invoice, .. } = answers;
+    let CustomerAnswers { may_edit, may_contract, may_pay, .. } = answers;
     let at = customer.view();
     let reference = at.customer_ref().to_text();
     let of_customer = query(&[("customer_ref", &reference)]);
@@ -50,12 +56,14 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
         div.actions {
             @if *may_contract { a.button href={ (href(&["new", "contracts"])) "?" (of_customer) } { "New contract" } }
             a.button.plain href=(statement_page(&reference)) { "Statement" }
+            @if *may_pay { a.button.plain href=(href(&["do", "deposit", &reference])) { "Record deposit" } }
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
         (section("Amounts due", &amounts_due(balance.view())))
         (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
         (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
         (some_of(&PAYMENTS, PAYMENTS_OF, JsonView::of(payments), &of_customer))
+        (payment_table("Deposits", deposits.view(), *may_pay))
         (section("Usage in the last 30 days", &html! {
             (usage)
             p {
@@ -207,8 +215,9 @@ fn entries(account: JsonView<'_, StatementJson>, most: usize) -> Markup {
                         @for entry in all.iter().skip(omitted) { tr {
                             td { (day(entry.date())) }
                             td { (words(&entry.kind().to_text())) }
-                            @let document = href(&["documents", &entry.document_ref().to_text()]);
-                            td { a href=(document) { (entry.document_number().to_text()) } }
+                            @let document = entry.document_ref().is_there().then(|| href(&["documents", &entry.document_ref().to_text()]));
+                            @let (number, reference) = (entry.document_number().to_text(), entry.reference().to_text());
+                            td { (link(document, if number.is_empty() { &reference } else { &number })) }
                             td.amount { (money(entry.amount(), &currency)) }
                             td.amount { (money(entry.balance(), &currency)) }
                         } }
@@ -233,19 +242,24 @@ mod tests {
             contracts: json!([]),
             documents: json!([]),
             payments: json!([]),
+            deposits: json!([]).into(),
             usage: html! {},
             e_invoice: Value::Null.into(),
             may_edit: true,
             may_contract: true,
+            may_pay: true,
         }
     }
 
     #[test]
     fn a_customer_has_all_its_parts_and_the_actions_that_are_allowed() {
         let page = customer(&answers()).into_string();
-        for address in
-            ["/console/new/contracts?customer_ref=a%2Fb", "/console/customers/a%2Fb/statement", "/console/edit/customers/a%2Fb"]
-        {
+        for address in [
+            "/console/new/contracts?customer_ref=a%2Fb",
+            "/console/customers/a%2Fb/statement",
+            "/console/do/deposit/a%2Fb",
+            "/console/edit/customers/a%2Fb",
+        ] {
             assert!(page.contains(&format!("href=\"{address}\"")), "{address}: {page}");
         }
         for none in ["No contracts.", "No documents.", "No payments.", "No issued documents yet."] {
@@ -253,8 +267,17 @@ mod tests {
         }
         assert!(!page.contains("<b>"), "{page}");
         let payment = json!([{"paid_date": "2026-11-10", "amount": 60, "currency": "EUR", "document_ref": "d1", "document_number": "UB-INV-1"}]);
-        let reader =
-            customer(&CustomerAnswers { payments: payment, may_edit: false, may_contract: false, ..answers() }).into_string();
+        let deposit = json!([{
+            "payment_ref": "p1", "kind": "PAYMENT", "paid_date": "2026-11-11", "amount": 70, "currency": "EUR", "unapplied_amount": 30,
+            "document_ref": null, "reference": "TX-1", "reversed_at": null,
+        }]);
+        let payer = customer(&CustomerAnswers { deposits: deposit.clone().into(), ..answers() }).into_string();
+        for what in ["apply-payment", "refund-payment", "reverse"] {
+            assert!(payer.contains(&format!("href=\"/console/do/{what}/p1\"")), "{what}: {payer}");
+        }
+        let may = CustomerAnswers { may_edit: false, may_contract: false, may_pay: false, ..answers() };
+        let reader = customer(&CustomerAnswers { payments: payment, deposits: deposit.into(), ..may }).into_string();
+        assert!(reader.contains("TX-1") && !reader.contains("/console/do/"), "{reader}");
         assert!(
             reader.contains("href=\"/console/documents/d1\">UB-INV-1") && reader.contains("/console/payments?customer_ref=a%2Fb")
         );
@@ -282,7 +305,11 @@ mod tests {
             })
         };
         let of = |count: usize| {
-            let entries: Vec<Value> = (1..=count).map(entry).collect();
+            let mut entries: Vec<Value> = (1..=count).map(entry).collect();
+            entries.push(json!({
+                "date": "2026-11-10", "kind": "PAYMENT", "document_ref": null, "document_number": null, "reference": "TX-1",
+                "amount": -5, "balance": -5,
+            }));
             statement(&StatementAnswers {
                 customer: json!({"customer_ref": "acme", "name": "Acme"}).into(),
                 accounts: json!([{
@@ -295,10 +322,10 @@ mod tests {
             .into_string()
         };
         let short = of(2);
-        let places = ["7,000", "UB-INV-1<", "UB-INV-2<", "\u{2212}5"].map(|text| short.find(text).expect(text));
+        let places = ["7,000", "UB-INV-1<", "UB-INV-2<", "<td>TX-1</td>", "\u{2212}5"].map(|text| short.find(text).expect(text));
         assert!(places.is_sorted() && short.contains("Write off") && short.contains("format=pdf"), "{short}");
         assert!(short.contains("value=\"2026-11-01\"") && !short.contains("Only the last"), "{short}");
-        let long = of(1_201);
+        let long = of(1_200);
         assert!(
             long.contains("The files have all 1,201.") && !long.contains("UB-INV-1081<") && long.contains("UB-INV-1082<"),
             "{long}"

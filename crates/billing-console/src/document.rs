@@ -284,7 +284,8 @@ pub(crate) fn totals(at: JsonView<'_, DocumentJson>) -> Markup {
                 }
                 (row("Total", at.total()))
                 @for applied in at.applied_at_issue().items() {
-                    tr.muted { th scope="row" { "Applied at issue: " (applied.document_number().to_text()) } td.amount { (less(applied.amount(), &currency)) } }
+                    @let number = applied.document_number().to_text();
+                    tr.muted { th scope="row" { "Applied at issue: " @if number.is_empty() { "Payment" } @else { (number) } } td.amount { (less(applied.amount(), &currency)) } }
                 }
                 @if at.applied_at_issue().items().next().is_some() { (row("Due at issue", at.due_at_issue())) }
                 (lesser("Credits", at.credits_amount()))
@@ -322,31 +323,7 @@ fn family(at: JsonView<'_, DocumentJson>) -> Markup {
 fn settlement(at: JsonView<'_, DocumentJson>, payments: JsonView<'_, Vec<PaymentJson>>, may_change: bool) -> Markup {
     let currency = at.currency().to_text();
     html! {
-        @if payments.items().next().is_some() {
-            (section("Payments", &html! {
-                div.scrolls tabindex="0" role="region" aria-label="Payments" { table {
-                    thead { tr {
-                        th { "Payment date" } th { "Reference" } th.amount { "Amount" } th.amount { "Unapplied" } th { "Reversed" }
-                    } }
-                    tbody { @for payment in payments.items() { tr {
-                        td { (day(payment.paid_date())) }
-                        td { (payment.reference().to_text()) }
-                        td.amount { (money(payment.amount(), &currency)) }
-                        td.amount {
-                            (money(payment.unapplied_amount(), &currency))
-                            @if may_change && payment.unapplied_amount().is_amount() {
-                                " " a href=(doing("apply-payment", payment.payment_ref())) { "Apply" }
-                                " " a href=(doing("refund-payment", payment.payment_ref())) { "Refund" }
-                            }
-                        }
-                        td {
-                            @if payment.reversed_at().is_there() { (instant(payment.reversed_at())) }
-                            @else if may_change { a href=(doing("reverse", payment.payment_ref())) { "Reverse" } }
-                        }
-                    } } }
-                } }
-            }))
-        }
+        (payment_table("Payments", payments, may_change))
         @if at.applications().items().next().is_some() {
             (section("Applications", &html! {
                 ul { @for one in at.applications().items() {
@@ -362,6 +339,42 @@ fn settlement(at: JsonView<'_, DocumentJson>, payments: JsonView<'_, Vec<Payment
             }))
         }
     }
+}
+
+/// Renders payments with the actions on them; nothing if there are none.
+pub(crate) fn payment_table(title: &str, payments: JsonView<'_, Vec<PaymentJson>>, may_change: bool) -> Markup {
+    if payments.items().next().is_none() {
+        return html! {};
+    }
+    section(
+        title,
+        &html! {
+            div.scrolls tabindex="0" role="region" aria-label=(title) { table {
+                thead { tr {
+                    th { "Payment date" } th { "Reference" } th.amount { "Amount" } th.amount { "Unapplied" } th { "Reversed" }
+                } }
+                tbody { @for payment in payments.items() {
+                    @let currency = payment.currency().to_text();
+                    tr {
+                        td { (day(payment.paid_date())) @if payment.kind().is("REFUND") { " " (words("REFUND")) } }
+                        td { (payment.reference().to_text()) }
+                        td.amount { (money(payment.amount(), &currency)) }
+                        td.amount {
+                            (money(payment.unapplied_amount(), &currency))
+                            @if may_change && payment.unapplied_amount().is_amount() {
+                                " " a href=(doing("apply-payment", payment.payment_ref())) { "Apply" }
+                                " " a href=(doing("refund-payment", payment.payment_ref())) { "Refund" }
+                            }
+                        }
+                        td {
+                            @if payment.reversed_at().is_there() { (instant(payment.reversed_at())) }
+                            @else if may_change { a href=(doing("reverse", payment.payment_ref())) { "Reverse" } }
+                        }
+                    }
+                } }
+            } }
+        },
+    )
 }
 
 /// Returns the link to an action on a document, payment or application.

@@ -496,7 +496,8 @@ fn page_of(one: JsonView<'_, SearchResultJson>) -> Option<String> {
         return Some(href(&["keys"]));
     }
     let (_, part) = PLACES.iter().find(|(kind, _)| one.kind().is(kind))?;
-    // The URL ends with the reference; that of a payment with the reference of its document.
+    let part = if one.url().to_text().starts_with("/api/customers/") { "customers" } else { part };
+    // The URL ends with the reference; that of a payment with the reference of its document, that of a deposit with its customer's.
     one.url().to_text().rsplit('/').next().map(|reference| href(&[part, reference]))
 }
 
@@ -529,6 +530,7 @@ mod tests {
         for (kind, url, page) in [
             ("DOCUMENT", "/api/documents/7", Some("/console/documents/7")),
             ("PAYMENT", "/api/documents/7", Some("/console/documents/7")),
+            ("PAYMENT", "/api/customers/payments/acme", Some("/console/customers/acme")),
             ("USAGE_EVENT", "/api/usage/event/e:1", Some("/console/events/e%3A1")),
             ("API_KEY", "/auth/keys/list", Some("/console/keys")),
             ("ELSE", "/api/else/7", None),

@@ -218,7 +218,7 @@ pub const PAYMENTS: Listing = Listing {
         column("Payment ID", field!(PaymentJson, payment_ref), CellFormat::Id).extra(),
     ],
     order: Some("-created"),
-    empty: "No payments yet. Record a payment on the page of its document.",
+    empty: "No payments yet. Record a payment on the page of its document, or a deposit on the page of the customer.",
     is_made_here: false,
 };
 

@@ -18,6 +18,9 @@ use billing_api::problem::Problem;
 /// Number of whole months before this month in a statement by default.
 const STATEMENT_MONTHS: i64 = 2;
 
+/// Number of deposits on the page of a customer, newest first.
+const DEPOSITS: &str = "100";
+
 /// Renders the page of a customer.
 ///
 /// # Errors
@@ -32,14 +35,27 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(user, &listings::DOCUMENTS, &latest).await?;
     let payments = few(user, &listings::PAYMENTS, &of_customer).await?;
+    let deposits = [("customer_ref", reference), ("deposits", "true"), ("pageSize", DEPOSITS)];
+    let deposits = few(&user.quietly(), &listings::PAYMENTS, &deposits).await?.into();
     let narrowed = vec![("customer_ref".to_owned(), reference.to_owned())];
     let shown = ExplorerRange::usual(user.now(), user.zone)?;
     user.shows(&SummarizeUsage::SPEC, "", &shown.summary(&narrowed));
     let address = sums::address("customer", &pairs(&narrowed));
     let usage = with_page(user, "Usage in the last 30 days", &address, lately(user, &narrowed)).await?;
     let title = customer.view().profile().name().to_text();
-    let (may_edit, may_contract) = (user.may(UseCase::EditCustomer), user.may(UseCase::CreateContract));
-    let answers = CustomerAnswers { customer, balance, contracts, documents, payments, usage, e_invoice, may_edit, may_contract };
+    let answers = CustomerAnswers {
+        customer,
+        balance,
+        contracts,
+        documents,
+        payments,
+        deposits,
+        usage,
+        e_invoice,
+        may_edit: user.may(UseCase::EditCustomer),
+        may_contract: user.may(UseCase::CreateContract),
+        may_pay: user.may(UseCase::RecordDeposit),
+    };
     let body = crate::customer(&answers);
     Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), body })
 }

@@ -24,7 +24,7 @@ use super::openapi_index::{BodyField, shapes};
 use super::page_builder::PageBuilder;
 use super::pricing_form;
 use super::references;
-use super::reply::{belongs_beside, caption, html, to};
+use super::reply::{after, belongs_beside, caption, html};
 use super::resources;
 use super::session_user::{AnswerOf, Answered, SessionUser};
 use super::short_forms::{self, MAX_VISIBLE, ShortForm, ShortItems};
@@ -33,8 +33,8 @@ use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations::{
     Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
     DeleteEntity, DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing,
-    EditUsageProduct, IssueDocument, RateNewPricing, RecordCharge, RecordPayment, Refund, ReversePayment, Unapply, UpdateEvent,
-    VoidDocument, WriteOff,
+    EditUsageProduct, IssueDocument, RateNewPricing, RecordCharge, RecordDeposit, RecordPayment, Refund, ReversePayment, Unapply,
+    UpdateEvent, VoidDocument, WriteOff,
 };
 use billing_api::problem::Problem;
 
@@ -201,7 +201,7 @@ const FORM_ACTIONS: &[FormAction] = &[
         .confirming("Entity updated."),
     FormAction::act("delete-entity", "entities", &DeleteEntity::SPEC, "Delete entity", "Delete entity")
         .leading("entities", "")
-        .telling("Deletes the entity. This is possible while no customer and no contract names it.")
+        .telling("Deletes the entity. This is possible while no customer, contract or payment names it.")
         .confirming("Entity deleted."),
     FormAction::new(["new", "bank-accounts"], &CreateBankAccount::SPEC, "New bank account")
         .leading("bank-accounts", "billing_account_id")
@@ -284,6 +284,13 @@ const FORM_ACTIONS: &[FormAction] = &[
         .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
         .confirming("Amount applied.")
         .counting("{} applied."),
+    FormAction::act("deposit", "customers", &RecordDeposit::SPEC, "Record deposit", "Record deposit")
+        .leading("customers", "customer_ref")
+        .telling(
+            "Records a payment without a document. It pays what is due. The rest stays unapplied and pays the next documents.",
+        )
+        .confirming("Deposit recorded.")
+        .counting("Deposit of {} recorded."),
     FormAction::on_money("refund-payment", &Refund::SPEC, "Refund the unapplied amount of a payment", "Refund amount")
         .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
         .confirming("Refund recorded.")
@@ -524,10 +531,8 @@ impl<'a> FormPage<'a> {
             }
             answer => answer?,
         };
-        let ((part, field), answer): (_, JsonAnswer) = (self.action.redirect, answer.json()?.into());
-        let reference = answer.view().named(field).to_text();
-        let page = if reference.is_empty() { href(&[part]) } else { href(&[part, &reference]) };
-        Ok(to(&format!("{page}?{}", self.done(submitted, answer.view().read_as()))))
+        let amount = self.action.amount_message.and_then(|_| field(submitted, "amount"));
+        Ok(after(self.action.place, self.action.redirect, amount, &answer.json()?.into()))
     }
 
     /// Runs the operation. The key prevents a second execution when the form is sent twice.
@@ -546,16 +551,6 @@ impl<'a> FormPage<'a> {
     /// Returns whether the form has the line items of a pricing.
     fn has_line_items(&self) -> bool {
         self.short.as_ref().is_some_and(ShortForm::has_line_items)
-    }
-
-    /// Returns the query that selects the notice after success.
-    fn done(&self, submitted: &FormData, answer: JsonView<'_, DocumentJson>) -> String {
-        let [kind, what] = self.action.place;
-        let amount = self.action.amount_message.and_then(|_| field(submitted, "amount"));
-        let Some(amount) = amount else { return format!("done={kind}.{what}") };
-        let currency = answer.currency().to_text();
-        let shown = crate::query(&[("amount", &crate::with_digits(amount, &currency)), ("currency", &currency)]);
-        format!("done={kind}.{what}&{shown}")
     }
 
     async fn rehearsed(&self, submitted: &FormData) -> AnswerOf<DryRun> {
