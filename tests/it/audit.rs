@@ -76,6 +76,7 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 67] = [
     ("issue_document", Ok(("ISSUE", "DOCUMENT"))),
     ("void_document", Ok(("VOID", "DOCUMENT"))),
     ("record_payment", Ok(("CREATE", "PAYMENT"))),
+    ("record_deposit", Ok(("CREATE", "PAYMENT"))),
     ("reverse_payment", Ok(("REVERSE", "PAYMENT"))),
     ("refund", Ok(("CREATE", "PAYMENT"))),
     ("apply", Ok(("CREATE", "APPLICATION"))),

@@ -191,8 +191,10 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/documents/payments/reverse/{}", None, &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/refund/{}", amount(), &theirs.payment_ref, UNKNOWN_UUID);
     add("POST", "/api/documents/unapply/{}", None, &theirs.application_ref, UNKNOWN_UUID);
+    let deposit = json!({"currency": "EUR", "amount": 1});
+    add("POST", "/api/customers/payments/{}", Some(deposit), customer, UNKNOWN_NAME);
     add("GET", "/api/customers/amounts_due?customer_ref={}", None, customer, UNKNOWN_NAME);
-    for path in ["balance", "e_invoice_check", "statement"] {
+    for path in ["balance", "e_invoice_check", "payments", "statement"] {
         add("GET", &format!("/api/customers/{path}/{{}}"), None, customer, UNKNOWN_NAME);
     }
     for path in ["/api/contracts/{}", "/api/contracts/invoices/current/{}", "/api/contracts/invoices/next/{}"] {

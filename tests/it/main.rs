@@ -25,6 +25,7 @@ mod corners;
 mod corrected_records;
 mod corrections;
 mod dependency_rule;
+mod deposits;
 mod documentation;
 mod documents;
 mod dry_run;

@@ -413,6 +413,9 @@ impl Tour {
         let to_itself = json!({"document_ref": invoice, "amount": "40.00"});
         self.post("apply", &format!("/api/documents/apply/{payment}"), to_itself);
         self.post("refund", &format!("/api/documents/refund/{payment}"), json!({"amount": "20.00", "method": "SEPA"}));
+        let deposit = json!({"currency": "EUR", "amount": "25.00", "reference": "bank 4712"});
+        self.post("record_deposit", "/api/customers/payments/acme", deposit);
+        self.get("list_payments_of_customer", "/api/customers/payments/acme");
         self.get("list_payments", "/api/documents/payments/filter?customer_ref=acme");
         let bounced = self.client.post(&payments, &json!({"amount": 1})).ok();
         let newest = bounced["applications"].as_array().and_then(|all| all.last()).expect("an application");

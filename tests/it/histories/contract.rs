@@ -43,6 +43,16 @@ impl History<'_> {
         }
     }
 
+    /// Records a deposit, which pays open documents and then the next ones.
+    pub(crate) fn deposit(&mut self) {
+        let path = format!("/api/customers/payments/{}", self.model.customer);
+        let amount = self.random.between(1, 60);
+        let deed = Deed::post("record_deposit", DOCUMENTS, path, &json!({"currency": "EUR", "amount": amount}));
+        if self.ask(deed.reported(format!("deposit {amount}")), |_, _| true).taken().is_some() {
+            self.paid += 100 * amount;
+        }
+    }
+
     /// Checks that the customer owes the issued amounts minus the payments.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ const USE_CASES: &str = concat!(
     include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/advances.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/limits.rs"),
+    include_str!("../../../crates/billing-application/tests/use_cases/histories/movements.rs"),
 );
 
 enum Where {
@@ -82,6 +83,7 @@ const DRAWN: [(&str, Where); 67] = [
     ("issue_document", Both),
     ("void_document", Both),
     ("record_payment", Both),
+    ("record_deposit", Both),
     ("reverse_payment", UseCases),
     ("refund", UseCases),
     ("apply", UseCases),

@@ -6,7 +6,7 @@ use acceptance::books;
 use serde_json::Value;
 
 /// The operations of histories that support a dry run.
-pub(crate) const CAN_BE: [&str; 11] = [
+pub(crate) const CAN_BE: [&str; 12] = [
     "cancel_contract",
     "delete_event",
     "edit_contract",
@@ -14,6 +14,7 @@ pub(crate) const CAN_BE: [&str; 11] = [
     "issue_document",
     "record_event",
     "record_formatted_event",
+    "record_deposit",
     "record_payment",
     "update_event",
     "update_formatted_event",
