@@ -95,7 +95,7 @@ fn a_deposit_is_reversed_or_refunded_and_answers_with_the_payment(database: &Dat
     assert_eq!(reversed["payment_ref"], payment);
     assert_eq!(states(&scene.client), ["ISSUED", "ISSUED"]);
     refused(&books::reverse(&scene.client, &payment, &json!({})), 409, "already_reversed");
-    assert_eq!(books::balance(&scene.client, "acme"), [["200.00", "0.00", "0.00", "0.00"].map(str::to_owned)]);
+    assert_eq!(books::balance(&scene.client, "acme"), [["200.00", "100.00", "0.00", "0.00"].map(str::to_owned)]);
     binary::succeed(database, &["verify"]);
 }
 
@@ -140,6 +140,9 @@ fn a_document_that_a_deposit_pays_is_voided_after_unapplying(database: &Database
     let reopened = books::unapply(&scene.client, &application["application_ref"]).ok();
     assert_eq!(books::fields(&reopened, ["document_number", "amount_due"]), ["UB-INV-1", "100.00"]);
     books::void(&scene.client, &invoice["document_ref"]).ok();
+    // A run bills the period again, and the deposit pays the new invoice.
+    scene.run_on("2026-03-03");
+    assert_eq!(books::fields(&books::numbered(&scene.client, "UB-INV-3"), ["state", "paid_amount"]), ["PAID", "100.00"]);
     binary::succeed(database, &["verify"]);
 }
 

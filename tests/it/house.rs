@@ -29,7 +29,7 @@ const LONG_FILES: [(&str, usize); 29] = [
     ("crates/billing-application/src/book_repository.rs", 678),
     ("crates/billing-application/src/documents/mod.rs", 633),
     ("crates/billing-application/src/usage/import.rs", 605),
-    ("crates/billing-application/tests/use_cases/histories/mod.rs", 719),
+    ("crates/billing-application/tests/use_cases/histories/mod.rs", 686),
     ("crates/billing-application/tests/use_cases/rules/writer.rs", 805),
     ("crates/billing-bench/src/rows.rs", 777),
     ("crates/billing-console/src/home.rs", 666),

@@ -28,7 +28,7 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 14] = [
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 63] = [
+const EVERYWHERE: [(&str, &str); 64] = [
     ("FROM (VALUES ($1)) k CROSS JOIN contracts t", NAMES),
     ("FROM (VALUES ($1)) k CROSS JOIN documents t", NAMES),
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
@@ -67,6 +67,7 @@ const EVERYWHERE: [(&str, &str); 63] = [
     (r#""billing_runs"."organization_id" = $1)"#, A_HISTORY),
     (r#"FROM "billing_runs" WHERE ("billing_runs"."begun_at" < $1)"#, FORGOTTEN),
     ("AS TEXT) LIKE $2", "the contracts that name an entity are all customers'"),
+    (r#"("accounts"."entity_ref" = $2)"#, "the accounts with an entity are all customers'"),
     (r#""contracts"."contract_id" > $2)) ORDER BY "contracts"."contract_id" LIMIT"#, VERIFY),
     (r#"FROM "accounts" WHERE ("accounts"."organization_id" = $1) ORDER BY"#, VERIFY),
     (r#""documents_opened", count("documents"."document_id")"#, VERIFY),

@@ -26,7 +26,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 67] = [
+const DRAWN: [(&str, Where); 68] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),

@@ -78,7 +78,7 @@ use billing_testkit::Singly as _;
 use uuid::Uuid;
 
 use crate::support::{Bench, read, run, run_billing};
-use follow::{Deed, Follower, MoneyDeed};
+use follow::{Deed, Follower};
 use generate::Kind;
 use limits::Limits;
 use rehearsals::{DocumentFigures, check_rehearsal, use_case_of};
