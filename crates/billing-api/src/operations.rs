@@ -90,8 +90,8 @@ use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
-    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams, OpenApiParams,
-    PaymentParams, PricingRateParams, SearchParams, StatementParams,
+    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams,
+    OpenApiParams, PaymentParams, PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{
