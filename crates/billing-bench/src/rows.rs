@@ -23,7 +23,7 @@ use crate::{Failure, Outcome, stop};
 
 mod labels;
 
-pub(crate) use labels::{BY_LABEL, BY_LABEL_HOT, DISTINCT, LARGEST, Labeled};
+pub(crate) use labels::{BY_LABEL, BY_LABEL_HOT, DISTINCT, LARGEST, Labeled, WATCHED, WATCHED_HOT};
 
 pub(crate) const FSYNC: &str = "fdatasync of 4 KiB";
 pub(crate) const CEILING: &str = "plain actix server: the ceiling";
@@ -107,9 +107,9 @@ const MAX_RECOVERY: Duration = Duration::from_secs(30);
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// Rows that are measured on servers that run through all rounds.
-const TURNS: [&str; 7] = ["refused", "single", "labels", "keys", "batch", "change", "late"];
-const ON_STAGE: [&str; 14] = [
-    "ceiling", "refused", "single", "labels", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency",
+const TURNS: [&str; 8] = ["refused", "single", "labels", "limits", "keys", "batch", "change", "late"];
+const ON_STAGE: [&str; 15] = [
+    "ceiling", "refused", "single", "labels", "limits", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency",
     "overload", "memory",
 ];
 /// Rows about a contract with many events.
@@ -138,7 +138,7 @@ pub(crate) fn measure(settings: &Settings) -> Outcome<Measured> {
     for kind in &settings.kinds {
         for build in &settings.builds() {
             eprintln!("bench: filling {}", kind.name());
-            templates.push(Template::make(*kind, build, settings.contracts, Labeled::wanted(settings, build))?);
+            templates.push(Template::make(*kind, build, settings.contracts, &Labeled::wanted(settings, build))?);
         }
     }
     let stages = run.issue(&templates)?;
@@ -354,7 +354,7 @@ impl Run<'_> {
                 let sample = closed(&plan, &mut traffic::refused(self.customers(Spread::Uniform, many)))?;
                 self.take(REFUSED, stage, &sample);
             }
-            "labels" => self.labels(stage)?,
+            "labels" | "limits" => self.priced(turn, stage)?,
             "keys" => {
                 let customers = self.customers(Spread::Uniform, many);
                 let sample = stage.busy(connections, seconds, &mut traffic::keyed(customers, self.sent))?;

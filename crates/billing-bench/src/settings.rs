@@ -8,9 +8,9 @@ use crate::stage::{Build, Kind};
 use crate::{Failure, Outcome};
 
 /// The words that the variable `ROWS` accepts.
-const ROWS: [&str; 22] = [
-    "fsync", "ceiling", "refused", "single", "labels", "keys", "batch", "change", "late", "two", "pgbench", "plain", "latency",
-    "overload", "memory", "issue", "invoice", "pages", "lists", "start", "report", "growth",
+const ROWS: [&str; 23] = [
+    "fsync", "ceiling", "refused", "single", "labels", "limits", "keys", "batch", "change", "late", "two", "pgbench", "plain",
+    "latency", "overload", "memory", "issue", "invoice", "pages", "lists", "start", "report", "growth",
 ];
 
 /// The parameters of a run.

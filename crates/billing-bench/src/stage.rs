@@ -252,7 +252,7 @@ impl Stage {
         open(&self.plan(connections, Some(seconds), false), rate, grace, requests)
     }
 
-    /// Creates customers with prices by labels, each with a contract and an event for each price in the current period, so that
+    /// Creates customers with prices of their own, each with a contract, the limit if there is one, and an event for each price in the current period, so that
     /// a row measures the later events of its totals.
     fn make_labeled(&self, prices: Labeled) -> Outcome<()> {
         self.client.post("/api/usage/products/", &prices.usage_product()).ok();
@@ -262,6 +262,9 @@ impl Stage {
         let products = json!([catalog::months(prices.name(), 0, 1)]);
         let contract = |n| json!({"customer_ref": prices.customer(n), "products": products});
         self.all("/api/contracts/", self.customers, contract)?;
+        if prices.limit(0).is_some() {
+            self.all("/api/limits/", self.customers, |n| prices.limit(n).unwrap_or_default())?;
+        }
         let now = acceptance::when::now();
         let totals = prices.totals();
         self.load(self.customers * totals, |n| prices.event(&now, n / totals, n % totals)).map(drop)

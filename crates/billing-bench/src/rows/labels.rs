@@ -1,4 +1,4 @@
-//! Rows about labels: prices that depend on them, and distinct values.
+//! Rows about customers with prices of their own: prices by labels, distinct values, and limits.
 
 use acceptance::when;
 use serde_json::{Value, json};
@@ -14,8 +14,10 @@ pub(crate) const BY_LABEL: &str = "single events, 60 prices by label";
 pub(crate) const BY_LABEL_HOT: &str = "single events, 60 prices by label, one document";
 pub(crate) const LARGEST: &str = "single events, the largest counts";
 pub(crate) const DISTINCT: &str = "single events, distinct values";
+pub(crate) const WATCHED: &str = "single events, with a limit";
+pub(crate) const WATCHED_HOT: &str = "single events, with a limit, one document";
 
-/// Prices by labels, each with customers of its own.
+/// Prices, each with customers of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Labeled {
     /// Sixty line items, each for one of twenty models and one of three kinds.
@@ -24,12 +26,19 @@ pub(crate) enum Labeled {
     Largest,
     /// The number of distinct users.
     Distinct,
+    /// One unit price, and a limit that is never reached.
+    Limited,
 }
 
 impl Labeled {
-    /// Returns the prices that a run measures on a build. An earlier build may not know labels.
-    pub(super) fn wanted(settings: &Settings, build: &Build) -> &'static [Self] {
-        if settings.wants("labels") && !build.is_base() { &[Self::Prices, Self::Largest, Self::Distinct] } else { &[] }
+    /// Returns the prices that a run measures on a build. An earlier build may not know them.
+    pub(super) fn wanted(settings: &Settings, build: &Build) -> Vec<Self> {
+        if build.is_base() {
+            return Vec::new();
+        }
+        let of_labels = settings.wants("labels").then_some([Self::Prices, Self::Largest, Self::Distinct]);
+        let of_limits = settings.wants("limits").then_some(Self::Limited);
+        of_labels.into_iter().flatten().chain(of_limits).collect()
     }
 
     /// Returns the reference of the usage product and of the pricing.
@@ -38,7 +47,14 @@ impl Labeled {
             Self::Prices => "tokens",
             Self::Largest => "peak",
             Self::Distinct => "users",
+            Self::Limited => "limited",
         }
+    }
+
+    /// Returns the limit of a customer, if the customers have one.
+    pub(crate) fn limit(self, number: u64) -> Option<Value> {
+        let limit = || json!({"metric": "OWED", "customer_ref": self.customer(number), "currency": "EUR", "max": 1_000_000_000});
+        matches!(self, Self::Limited).then(limit)
     }
 
     /// Returns the reference of a customer.
@@ -49,7 +65,7 @@ impl Labeled {
     /// Returns the usage product.
     pub(crate) fn usage_product(self) -> Value {
         let (aggregation, unique_by) = match self {
-            Self::Prices => ("SUM", None),
+            Self::Prices | Self::Limited => ("SUM", None),
             Self::Largest => ("MAX", None),
             Self::Distinct => ("UNIQUE", Some("user")),
         };
@@ -60,7 +76,7 @@ impl Labeled {
     pub(crate) const fn totals(self) -> u64 {
         match self {
             Self::Prices => MODELS * KINDS.len() as u64,
-            Self::Largest | Self::Distinct => 1,
+            Self::Largest | Self::Distinct | Self::Limited => 1,
         }
     }
 
@@ -106,17 +122,21 @@ const KINDS: [&str; 3] = ["input", "output", "cached"];
 const USERS: u64 = 997;
 
 impl Run<'_> {
-    /// Measures single events with labels. An earlier build may not know them.
-    pub(super) fn labels(&mut self, stage: &Stage) -> Outcome<()> {
+    /// Measures single events of customers with prices of their own. An earlier build may not know them.
+    pub(super) fn priced(&mut self, turn: &str, stage: &Stage) -> Outcome<()> {
         if stage.build.is_base() {
             return Ok(());
         }
-        for (row, prices, spread) in [
-            (BY_LABEL, Labeled::Prices, Spread::Uniform),
-            (BY_LABEL_HOT, Labeled::Prices, Spread::Hot),
-            (LARGEST, Labeled::Largest, Spread::Uniform),
-            (DISTINCT, Labeled::Distinct, Spread::Uniform),
-        ] {
+        let rows: &[(&'static str, Labeled, Spread)] = match turn {
+            "labels" => &[
+                (BY_LABEL, Labeled::Prices, Spread::Uniform),
+                (BY_LABEL_HOT, Labeled::Prices, Spread::Hot),
+                (LARGEST, Labeled::Largest, Spread::Uniform),
+                (DISTINCT, Labeled::Distinct, Spread::Uniform),
+            ],
+            _ => &[(WATCHED, Labeled::Limited, Spread::Uniform), (WATCHED_HOT, Labeled::Limited, Spread::Hot)],
+        };
+        for (row, prices, spread) in rows.iter().copied() {
             let mut requests = prices.singles(self.customers(spread, stage.customers));
             let sample = stage.busy(self.settings.connections, self.settings.seconds, &mut requests)?;
             self.take(row, stage, &sample);
