@@ -226,7 +226,7 @@ mod tests {
             ["03.02.2026", "Zahlungseingang UB-INV-1", "-234,56", "1.000,00"],
             ["04.03.2026", "Storno UB-INV-1", "-1.000,00", "0,00"],
             ["05.03.2026", "Zahlungseingang TX-1", "-10,00", "-10,00"],
-            ["06.03.2026", &Translations::of(Language::De).reversal, "10,00", "0,00"],
+            ["06.03.2026", Translations::of(Language::De).reversal, "10,00", "0,00"],
         ];
         assert_eq!(rows, wanted);
         assert_eq!(account.closing, ["Endsaldo", "0,00"]);
