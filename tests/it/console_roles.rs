@@ -38,6 +38,7 @@ const MORE: [(&str, &[&str]); 4] = [
             "do/apply-payment",
             "do/charge",
             "do/delete-charge",
+            "do/deposit",
             "do/issue",
             "do/pay",
             "do/refund",

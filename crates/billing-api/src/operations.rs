@@ -61,14 +61,15 @@ use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, R
 use crate::dto::limits::{CustomerLimitsJson, LimitBody, LimitEditBody, LimitJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
-    ApplyBody, BalanceJson, CustomerDueJson, DepositBody, PaymentBody, PaymentJson, PaymentOutcomeJson, RefundBody, ReversalBody,
-    StatementJson, WriteOffBody,
+    ApplyBody, BalanceJson, CustomerDueJson, DepositBody, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson,
+    WriteOffBody,
 };
 use crate::dto::notifications::NotificationJson;
 use crate::dto::own_account::{
     ConfirmationBody, OwnAccountJson, OwnSessionJson, PasswordChangeBody, RecoveryCodesJson, SecondFactorCodeBody,
     SecondFactorEnrollmentJson, SecondFactorRemovalBody,
 };
+use crate::dto::payment_outcome::PaymentOutcomeJson;
 use crate::dto::pricings::{PricingBody, PricingEditBody, PricingJson, PricingRateBody, PricingRateJson};
 use crate::dto::refused::{Refused, RefusedUsageJson};
 use crate::dto::search::SearchResultJson;

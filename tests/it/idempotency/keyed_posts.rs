@@ -224,6 +224,8 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     let contracts = format!("/api/contracts/filter?customer_ref={}&pageNumber=0&pageSize=1", catalog::ACME);
     let mut other_contract = catalog::contract(catalog::ACME);
     other_contract["po_number"] = json!("PO-2");
+    let (yen, deposits) =
+        (|amount| json!({"currency": "JPY", "amount": amount}), format!("/api/customers/payments/{}", catalog::ACME));
     let mut posts = format_posts(client);
     posts.extend(admins_posts(admin));
     posts.extend(webhook_posts(client));
@@ -259,6 +261,8 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         Post::new("/api/exchange_rates/", rate("0.92"), rate("0.93")).adding_to("/api/exchange_rates/filter"),
         edit("/api/documents/issue/{document_ref}", &draft).without_body(),
         edit("/api/documents/void/{document_ref}", &voided).without_body(),
+        // In a currency of its own, so that the deposit pays none of the documents.
+        Post::new("/api/customers/payments/{customer_ref}", yen(1), yen(2)).to(catalog::ACME).adding_to(&deposits),
         Post::new("/api/documents/payments/{document_ref}", json!({"amount": 1}), json!({"amount": 2})).to(&paid),
         Post::new("/api/documents/payments/reverse/{payment_ref}", json!({"reason": "bounced"}), json!({"reason": "late"}))
             .to(&bounced.payment_ref),

@@ -36,6 +36,7 @@ pub mod log_in;
 pub mod money;
 pub mod notifications;
 pub mod own_account;
+pub mod payment_outcome;
 pub mod pricings;
 pub mod refused;
 pub mod summary;

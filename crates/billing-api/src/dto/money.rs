@@ -1,7 +1,7 @@
 //! Receivables: payments, refunds, applications, write-offs, balances, statements.
 
 use billing_application::balances::CustomerDue;
-use billing_application::documents::{ApplicationView, DepositAccount, PaymentOutcome, PaymentView};
+use billing_application::documents::{ApplicationView, DepositAccount, PaymentView};
 use billing_domain::calendar::Date;
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::metadata::Metadata;
@@ -10,11 +10,7 @@ use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, 
 use billing_domain::refs::{DocumentRef, EntityRef};
 use billing_domain::text::OneLine;
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use super::declare::{answer, body, fields};
-use super::documents::DocumentJson;
 use super::enums::{PaymentKindWord, StatementKindWord};
 use super::metadata::MetadataJson;
 use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
@@ -203,25 +199,6 @@ answer! {
         recorded_by: String = payment.recorded_by.to_string(),
         /// Time of the last change: the recording, a reversal, or a change of the applied or refunded amount.
         updated_at: TimestampText = payment.updated_at,
-    }
-}
-
-/// The document of a payment, or the payment of a deposit.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum PaymentOutcomeJson {
-    /// The document that the payment is recorded on, or the refunded credit.
-    Document(Box<DocumentJson>),
-    /// For a deposit: the reversed payment or refund, or the new refund.
-    Deposit(Box<PaymentJson>),
-}
-
-impl From<&PaymentOutcome> for PaymentOutcomeJson {
-    fn from(outcome: &PaymentOutcome) -> Self {
-        match outcome {
-            PaymentOutcome::Document(document) => Self::Document(Box::new(DocumentJson::from(&**document))),
-            PaymentOutcome::Deposit(payment) => Self::Deposit(Box::new(PaymentJson::from(&**payment))),
-        }
     }
 }
 
