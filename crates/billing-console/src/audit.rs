@@ -350,8 +350,12 @@ mod tests {
                 "dana@example.com changed the name and the email of customer Acme",
             ),
             (
-                entry("CREATE", "PAYMENT", &json!("UB-INV-1"), &none, &json!({"amount": 5})),
+                entry("CREATE", "PAYMENT", &json!("UB-INV-1"), &none, &json!({"amount": 5, "document_ref": "d1"})),
                 "dana@example.com recorded a payment on UB-INV-1",
+            ),
+            (
+                entry("REVERSE", "PAYMENT", &json!("Acme"), &none, &json!({"amount": 5, "document_ref": null})),
+                "dana@example.com reversed a payment of Acme",
             ),
             (entry("VOID", "DOCUMENT", &json!("UB-INV-1"), &none, &none), "dana@example.com voided UB-INV-1"),
             (entry("DELETE", "CHARGE", &none, &json!({"name": "Set-up"}), &none), "dana@example.com deleted charge Set-up"),

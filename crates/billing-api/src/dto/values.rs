@@ -215,7 +215,7 @@ macro_rules! new_references {
 
 new_references! {
     /// Reference of a customer to create.
-    NewCustomerRef of CustomerRef beside ["amounts_due", "balance", "e_invoice_check", "edit", "filter", "names", "statement"];
+    NewCustomerRef of CustomerRef beside ["amounts_due", "balance", "e_invoice_check", "edit", "filter", "names", "payments", "statement"];
     /// Reference of a supplier entity to create.
     NewEntityRef of EntityRef beside ["edit", "filter", "names"];
     /// Reference of a usage product to create.

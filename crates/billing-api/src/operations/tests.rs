@@ -116,7 +116,7 @@ fn the_urls_of_search_results_are_paths_of_operations() {
             reference: "x".to_owned(),
             number: None,
             name: None,
-            customer_ref: None,
+            customer_ref: CustomerRef::parse("x").ok(),
             customer_name: None,
             document_ref: None,
         };

@@ -93,7 +93,7 @@ async fn a_new_reference_is_no_word_that_a_path_has_in_its_place() {
         (
             "/api/customers/",
             "customer_ref",
-            vec!["amounts_due", "balance", "e_invoice_check", "edit", "filter", "names", "statement"],
+            vec!["amounts_due", "balance", "e_invoice_check", "edit", "filter", "names", "payments", "statement"],
         ),
         ("/api/entities/", "entity_ref", vec!["edit", "filter", "names"]),
         ("/api/usage/products/", "usage_product_ref", vec!["edit", "filter"]),
