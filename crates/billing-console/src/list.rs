@@ -18,9 +18,8 @@ use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::money::CustomerDueJson;
 use billing_api::dto::search::SearchResultJson;
 use billing_api::dto::webhooks::WebhookDeliveryJson;
-use billing_api::field;
 use billing_api::json_view::JsonView;
-use billing_api::operations::ListPaymentsOfCustomer;
+use billing_api::{field, operations::ListPaymentsOfCustomer};
 
 /// The format of a column.
 #[derive(Clone, Copy, Debug)]
@@ -497,8 +496,7 @@ fn page_of(one: JsonView<'_, SearchResultJson>) -> Option<String> {
         return Some(href(&["keys"]));
     }
     let (_, part) = PLACES.iter().find(|(kind, _)| one.kind().is(kind))?;
-    let of_customer = ListPaymentsOfCustomer::SPEC.url(&one.customer_ref().to_text());
-    let part = if one.url().is(&of_customer) { "customers" } else { part };
+    let part = if one.url().is(&ListPaymentsOfCustomer::SPEC.url(&one.customer_ref().to_text())) { "customers" } else { part };
     // The URL ends with the reference; that of a payment with the reference of its document, that of a deposit with its customer's.
     one.url().to_text().rsplit('/').next().map(|reference| href(&[part, reference]))
 }
@@ -537,11 +535,8 @@ mod tests {
             ("API_KEY", "/auth/keys/list", Some("/console/keys")),
             ("ELSE", "/api/else/7", None),
         ] {
-            assert_eq!(
-                page_of(JsonView::of(&json!({"kind": kind, "ref": "r", "url": url, "customer_ref": "acme"}))).as_deref(),
-                page,
-                "{kind}"
-            );
+            let found = json!({"kind": kind, "ref": "r", "url": url, "customer_ref": "acme"});
+            assert_eq!(page_of(JsonView::of(&found)).as_deref(), page, "{kind}");
         }
         assert!(PLACES.iter().all(|(_, part)| Listing::of(part).is_some_and(|listing| listing.read.is_some())));
     }

@@ -226,6 +226,9 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
     other_contract["po_number"] = json!("PO-2");
     let (yen, deposits) =
         (|amount| json!({"currency": "JPY", "amount": amount}), format!("/api/customers/payments/{}", catalog::ACME));
+    let limit =
+        |currency: &str, max: u32| json!({"metric": "OWED", "customer_ref": catalog::ACME, "currency": currency, "max": max});
+    let limited = client.post("/api/limits/", &limit("USD", 1)).ok()["limit_ref"].as_str().expect("a reference").to_owned();
     let mut posts = format_posts(client);
     posts.extend(admins_posts(admin));
     posts.extend(webhook_posts(client));
@@ -270,6 +273,8 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         Post::new("/api/documents/apply/{source_ref}", applied.to_itself(1), applied.to_itself(2)).to(&applied.payment_ref),
         edit("/api/documents/unapply/{application_ref}", &unapplied.application_ref).without_body(),
         Post::new("/api/documents/write-off/{document_ref}", json!({"reason": "gone"}), json!({"reason": "left"})).to(&given_up),
+        Post::new("/api/limits/", limit("JPY", 1), limit("JPY", 2)).adding_to("/api/limits/filter"),
+        Post::new("/api/limits/edit/{limit_ref}", json!({"max": 2}), json!({"max": 3})).to(&limited),
         Post::new("/api/charges/", charge("Setup"), charge("Another")).adding_to("/api/charges/filter"),
         Post::new("/api/charges/edit/{charge_ref}", json!({"unit_price": 2}), json!({"unit_price": 3})).to("edited"),
         Post::new("/api/billing/run", json!({"dry_run": false}), json!({"dry_run": true})),
