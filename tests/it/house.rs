@@ -44,7 +44,7 @@ const LONG_FILES: [(&str, usize); 29] = [
     ("crates/billing-domain/tests/rules/amending.rs", 1424),
     ("crates/billing-domain/tests/rules/histories/generate.rs", 603),
     ("crates/billing-domain/tests/rules/histories/model/amend.rs", 758),
-    ("crates/billing-domain/tests/rules/histories/world.rs", 1251),
+    ("crates/billing-domain/tests/rules/histories/world.rs", 1230),
     ("crates/billing-http/src/metrics.rs", 680),
     ("crates/billing-storage/src/database.rs", 646),
     ("crates/billing-storage/src/json/issued.rs", 650),

@@ -111,7 +111,7 @@ fn two_contracts(database: &Database) -> (Server, Option<Server>, Client) {
         client.post("/api/usage/products/", &json!({"usage_product_ref": product, "name": product})).ok();
         let item = catalog::with(each("0.07"), &json!({"line_item_id": product, "usage_product_ref": product}));
         catalog::make_pricing(&client, product, &json!([item]));
-        catalog::sell(&client, &[catalog::months(product, -1, 12)]);
+        catalog::sell(&client, &[catalog::months(product, 0, 12)]);
     }
     let second = (!database.is_sqlite()).then(|| Server::start(database));
     (first, second, client)

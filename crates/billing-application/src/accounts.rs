@@ -205,6 +205,13 @@ pub(crate) fn freeze_applied(
     Ok(())
 }
 
+/// Returns the watched customers whose numbers the entries of books can change.
+pub(crate) fn watched(decided: &[(&mut ContractBook, Vec<Entry>)]) -> Vec<CustomerId> {
+    let changes_numbers = |entries: &[Entry]| entries.iter().any(|entry| !matches!(entry, Entry::Due(_)));
+    let watched = decided.iter().filter(|(book, entries)| book.contract.is_watched && changes_numbers(entries));
+    distinct(watched.map(|(book, _)| book.contract.customer_id))
+}
+
 /// Saves the decisions on accounts and their notifications, and returns the entries.
 pub(crate) fn write(cx: &mut Cx<'_>, accounts: &mut [ReceivablesAccount]) -> UseCaseResult<Vec<AccountEntry>> {
     let SavedAccounts { entries, facts, notices } = save(cx, accounts)?;

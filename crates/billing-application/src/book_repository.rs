@@ -179,30 +179,6 @@ pub(crate) fn load_books(
     Ok(whole)
 }
 
-/// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books in the same order.
-pub(crate) fn load_open_books(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    books: Vec<ContractBook>,
-    now: Timestamp,
-) -> UseCaseResult<Vec<ContractBook>> {
-    if books.is_empty() {
-        return Ok(books);
-    }
-    let contracts: Vec<ContractKey> = books.iter().map(|book| book.contract.key(organization)).collect();
-    let mut rows = tx.rows_of_books(&contracts)?;
-    let mut open = Vec::with_capacity(books.len());
-    for (book, contract) in books.into_iter().zip(contracts) {
-        let mut book = book.with_rows(Extent::Open, rows.remove(&contract).unwrap_or_default())?;
-        book.set_as_of(now);
-        let lacking = |(key, total): (&UsageKey, &UsageTotal)| (!book.total_suffices(key, total)).then(|| key.clone());
-        let lacking: BTreeSet<UsageKey> = book.usage().iter().filter_map(lacking).collect();
-        recount(tx, organization, &mut book, |key, _| lacking.contains(key))?;
-        open.push(book);
-    }
-    Ok(open)
-}
-
 /// Loads the bank accounts and exchange rates that documents of the books need and the books lack. Reads nothing if nothing
 /// is missing.
 fn load_legal_data_of_all(
@@ -337,8 +313,7 @@ pub(crate) fn load_documents_of_all(
     Ok(())
 }
 
-/// Returns a running total with everything that its line items need. Recounts the total if the stored one lacks a value. The
-/// total or its contract must be locked.
+/// Returns a running total, recounted if it lacks a value that its line items need. It or its contract must be locked.
 pub(crate) fn usage_total(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -410,9 +385,7 @@ pub(crate) fn write_all_with<'b>(
         let decided: Vec<_> = decided.iter().map(|(book, entries)| (&**book, entries.as_slice())).collect();
         recorder.capture_books(cx.tx, organization, &decided, cx.now)?;
     }
-    let watched = decided.iter().filter(|(book, entries)| book.contract.is_watched && changes_numbers(entries));
-    let watched = distinct(watched.map(|(book, _)| book.contract.customer_id));
-    cx.lock_accounts(&watched)?;
+    cx.lock_accounts(&accounts::watched(&decided))?;
     let mut accounts = accounts::settle_accounts(cx, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(cx.tx, organization, &decided)?;
     for (book, entries) in &mut decided {
@@ -442,11 +415,6 @@ pub(crate) fn write_all_with<'b>(
     notices.extend(saved.notices);
     notifications::record(cx, &facts, &notices)?;
     Ok(decided.into_iter().map(|(_, entries)| entries).collect())
-}
-
-/// Returns whether entries can change the number of a limit.
-fn changes_numbers(entries: &[Entry]) -> bool {
-    entries.iter().any(|entry| !matches!(entry, Entry::Due(_)))
 }
 
 /// Copies the numbers of the documents that the books opened to the accounts. Accounts are settled first, because they are

@@ -46,6 +46,7 @@ pub mod ledger;
 pub mod limit;
 pub mod matching;
 pub mod metadata;
+pub mod metric;
 pub mod money;
 pub mod notification;
 pub mod page;

@@ -2,9 +2,9 @@
 //!
 //! This module holds the values. [`ledger::limit`](crate::ledger::limit) judges usage by them.
 
-use std::fmt;
-
 use rust_decimal::Decimal;
+
+pub use crate::metric::{LimitReached, MetricKind};
 
 use crate::calendar::Timestamp;
 use crate::decimal::{AmountOutOfRange, Digits, exact_add};
@@ -22,22 +22,6 @@ pub const MAX_DRAFTS: usize = 500;
 
 /// The maximum number of integer digits of a maximum.
 const INTEGER_DIGITS: u32 = 15;
-
-/// The kind of number that a limit watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MetricKind {
-    /// An amount owed.
-    Owed,
-}
-
-impl MetricKind {
-    /// Returns the word of the kind in the API and in stores.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Owed => "OWED",
-        }
-    }
-}
 
 /// The number that a limit watches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,28 +118,5 @@ impl LimitValue {
         let difference = exact_add(limit.max, -value)?;
         let zero = Decimal::new(0, difference.scale());
         Ok(Self { limit, value, left: difference.max(zero), above: (-difference).max(zero) })
-    }
-}
-
-/// The rejection of usage that would raise a number above the maximum of its limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitReached {
-    /// The limit.
-    pub limit: Limit,
-    /// The number without the usage.
-    pub value: Decimal,
-    /// What the usage would add to the number.
-    pub needed: Decimal,
-}
-
-impl fmt::Display for LimitReached {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { limit, value, needed } = self;
-        let (metric, max) = (limit.metric.kind().word(), limit.max);
-        write!(
-            f,
-            "the usage would add {needed} to the {metric} of {value}, above the limit's max of {max}: raise the limit, or report usage \
-             that has already happened with `occurred` set to true"
-        )
     }
 }

@@ -5,7 +5,7 @@
 use thiserror::Error;
 
 use crate::labels::UnpricedLabel;
-use crate::limit::LimitReached;
+use crate::metric::LimitReached;
 use crate::money::{AmountOutOfRange, Currency, MoneyError};
 use crate::refs::EntityRef;
 use crate::violation::Violations;

@@ -501,10 +501,10 @@ impl Problem {
                 ProblemJson { position: Some(*position), restored_to, ..document }
             }
             Some(Extension::Event(event_ref)) => ProblemJson { event_ref: Some(AssignedRef::from(event_ref)), ..document },
-            Some(Extension::Limit(LimitReached { limit, value, needed })) => ProblemJson {
-                limit_ref: Some(AssignedRef::from(limit.limit_ref)),
-                metric: Some(LimitMetricWord::from(limit.metric.kind())),
-                max: Some(ExactNumber::from(limit.max)),
+            Some(Extension::Limit(LimitReached { limit_ref, metric, max, value, needed })) => ProblemJson {
+                limit_ref: Some(AssignedRef::from(limit_ref)),
+                metric: Some(LimitMetricWord::from(*metric)),
+                max: Some(ExactNumber::from(*max)),
                 value: Some(ExactNumber::from(*value)),
                 needed: Some(ExactNumber::from(*needed)),
                 ..document

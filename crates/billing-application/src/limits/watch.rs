@@ -64,7 +64,7 @@ impl Watch {
         let others: Vec<ContractKey> = drafted.into_keys().filter(|contract| !own.contains(&contract.contract)).collect();
         if !others.is_empty() {
             let books = book_repository::load_headers(tx, organization, &others)?;
-            for book in book_repository::load_open_books(tx, organization, books, now)? {
+            for book in load_open_books(tx, organization, books, now)? {
                 for (key, sum) in owed.iter_mut().filter(|(key, _)| key.customer_id == book.contract.customer_id) {
                     *sum = sum.checked_add(added_to_account(&book, key)?)?;
                 }
@@ -95,7 +95,7 @@ impl Watch {
             locked.insert(contract_ref, book.usage().iter().map(|(key, total)| (key.clone(), *total)).collect());
             opened.push(book.without_rows());
         }
-        for mut book in book_repository::load_open_books(cx.tx, cx.organization, opened, cx.now)? {
+        for mut book in load_open_books(cx.tx, cx.organization, opened, cx.now)? {
             let contract_ref = book.contract.contract_ref;
             for (key, total) in locked.remove(&contract_ref).unwrap_or_default() {
                 book.put_usage(key, total);
@@ -133,4 +133,28 @@ impl Watch {
         };
         of_customer.map(value).collect()
     }
+}
+
+/// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books in the same order.
+fn load_open_books(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    books: Vec<ContractBook>,
+    now: Timestamp,
+) -> UseCaseResult<Vec<ContractBook>> {
+    if books.is_empty() {
+        return Ok(books);
+    }
+    let contracts: Vec<ContractKey> = books.iter().map(|book| book.contract.key(organization)).collect();
+    let mut rows = tx.rows_of_books(&contracts)?;
+    let mut open = Vec::with_capacity(books.len());
+    for (book, contract) in books.into_iter().zip(contracts) {
+        let mut book = book.with_rows(Extent::Open, rows.remove(&contract).unwrap_or_default())?;
+        book.set_as_of(now);
+        let lacking = |(key, total): (&UsageKey, &UsageTotal)| (!book.total_suffices(key, total)).then(|| key.clone());
+        let lacking: BTreeSet<UsageKey> = book.usage().iter().filter_map(lacking).collect();
+        book_repository::recount(tx, organization, &mut book, |key, _| lacking.contains(key))?;
+        open.push(book);
+    }
+    Ok(open)
 }

@@ -411,24 +411,6 @@ impl<'a> IngestBatch<'a> {
         Ok(cx.tx.live_labels(&Vec::from_iter(labels), 1)?)
     }
 
-    /// Puts events on documents.
-    pub(super) fn post_groups<'n>(
-        cx: &Cx<'_>,
-        books: &mut BooksByRef,
-        matched: Vec<MatchedEvent<'n>>,
-        progress: &mut IngestProgress<'n>,
-    ) -> UseCaseResult<()> {
-        // One copy of a book serves all its groups, because few decisions are refused.
-        let mut loaded: BooksByRef = BTreeMap::new();
-        for group in grouped(matched) {
-            let contract_ref = group[0].key.contract_ref;
-            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
-            let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
-            Self::post_group(cx, (before, book), group, progress)?;
-        }
-        Ok(())
-    }
-
     /// Puts the events of one running total on documents. Events that only extend a draft are posted together, at the same
     /// cost for any number of events. Others are posted one by one.
     pub(super) fn post_group<'n>(
@@ -603,7 +585,7 @@ fn is_fatal(error: &UseCaseError) -> bool {
 }
 
 /// Groups events by running total, ordered by the first event of each group.
-fn grouped(matched: Vec<MatchedEvent<'_>>) -> Vec<Vec<MatchedEvent<'_>>> {
+pub(super) fn grouped(matched: Vec<MatchedEvent<'_>>) -> Vec<Vec<MatchedEvent<'_>>> {
     let mut places: BTreeMap<UsageKey, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<MatchedEvent<'_>>> = Vec::new();
     for matched in matched {

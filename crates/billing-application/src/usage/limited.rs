@@ -1,17 +1,36 @@
-//! Judges events of customers with limits, before anything is written (billing rules 11).
+//! Puts matched events on documents. Events of customers with limits are judged before anything is written (billing rules 11).
 
 use std::collections::BTreeMap;
 
+use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::limit::judge;
 use billing_domain::refs::CustomerId;
 
-use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent};
+use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent, grouped};
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 use crate::limits::{BookAmounts, Watch};
 
 impl IngestBatch<'_> {
+    /// Puts events on documents.
+    pub(super) fn post_groups<'n>(
+        cx: &Cx<'_>,
+        books: &mut BooksByRef,
+        matched: Vec<MatchedEvent<'n>>,
+        progress: &mut IngestProgress<'n>,
+    ) -> UseCaseResult<()> {
+        // One copy of a book serves all its groups, because few decisions are refused.
+        let mut loaded: BooksByRef = BTreeMap::new();
+        for group in grouped(matched) {
+            let contract_ref = group[0].key.contract_ref;
+            let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
+            let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
+            Self::post_group(cx, (before, book), group, progress)?;
+        }
+        Ok(())
+    }
+
     /// Puts the events of customers with limits on documents. The events of a customer are judged as a whole first. If the whole
     /// does not fit, they are judged one by one, in the order of arrival.
     pub(super) fn post_within_limits<'n>(
@@ -52,9 +71,8 @@ impl IngestBatch<'_> {
         if is_judged && events.len() == 1 {
             return Ok(false);
         }
-        let is_affected = |contract: &&billing_domain::ledger::ContractBook| {
-            events.iter().any(|event| event.key.contract_ref == contract.contract.contract_ref)
-        };
+        let is_affected =
+            |contract: &&ContractBook| events.iter().any(|event| event.key.contract_ref == contract.contract.contract_ref);
         let before: BooksByRef =
             books.values().filter(is_affected).map(|book| (book.contract.contract_ref, book.clone())).collect();
         let placed = progress.placed.len();

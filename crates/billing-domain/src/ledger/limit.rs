@@ -48,7 +48,8 @@ pub fn judge(before: &[LimitValue], after: &[LimitValue]) -> Result<(), Refusal>
     for (before, after) in before.iter().zip(after) {
         if after.value > before.value && after.value > after.limit.max {
             let needed = exact_add(after.value, -before.value)?;
-            let reached = LimitReached { limit: after.limit.clone(), value: before.value, needed };
+            let (limit_ref, metric, max) = (after.limit.limit_ref, after.limit.metric.kind(), after.limit.max);
+            let reached = LimitReached { limit_ref, metric, max, value: before.value, needed };
             return Err(Refusal::LimitReached(Box::new(reached)));
         }
     }
@@ -110,7 +111,7 @@ mod tests {
         let (before, after) = (values(&[(0, 100), (0, 50), (0, 40)]), values(&[(60, 100), (60, 50), (60, 40)]));
         let judged = judge(&before, &after);
         let Err(Refusal::LimitReached(reached)) = judged else { panic!("accepted: {judged:?}") };
-        assert_eq!(reached.limit, after[1].limit);
+        assert_eq!(reached.limit_ref, after[1].limit.limit_ref);
         assert_eq!(judge(&before, &values(&[(40, 100), (40, 50), (40, 40)])), Ok(()));
     }
 

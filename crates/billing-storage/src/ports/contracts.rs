@@ -367,9 +367,8 @@ impl Transaction<'_> {
         Ok(agreement)
     }
 
-    /// Gives contracts that this transaction has just locked exclusively a new stamp, so that no copy of their terms and
-    /// documents in memory counts as current after the transaction. Every method that locks contracts to change terms or
-    /// documents does this, and nothing else does. Each contract is identified by its own and its customer's identifier.
+    /// Gives contracts that were just locked exclusively a new stamp, so that no copy in memory counts as current afterwards. Every
+    /// method that locks contracts to change them does this, and nothing else does. A contract has its and its customer's identifier.
     pub(super) fn renew_stamps(&mut self, locked: &[(Uuid, Uuid)]) -> StoreResult<()> {
         let stamp = Uuid::now_v7();
         for (contract_id, customer_id) in locked {
@@ -382,8 +381,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// Returns contracts with their terms, cached or read now. Segments are only ever added, so the segments up to a
-    /// contract's version stay valid.
+    /// Returns contracts with their terms, cached or read now. Segments are only added, so those of a version stay valid.
     fn with_terms(&mut self, outlined: Vec<Outlined>) -> StoreResult<Vec<Contract>> {
         let known: Vec<Option<Arc<[ContractProduct]>>> =
             outlined.iter().map(|contract| self.terms.get(contract.terms_id)).collect();

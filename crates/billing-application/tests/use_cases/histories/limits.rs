@@ -150,7 +150,7 @@ impl UseCases {
             let (_, max) = self.limits.known[&(entity_ref.clone(), *currency)];
             let is_above = is > was && is > max;
             match &*rejected {
-                Some(reached) if reached.limit.limit_ref == view.number.limit.limit_ref => {
+                Some(reached) if reached.limit_ref == view.number.limit.limit_ref => {
                     same("the number before a rejected event", &amount(was, *currency), &reached.value.to_string())?;
                     same("what a rejected event needs", &amount(is - was, *currency), &reached.needed.to_string())?;
                     same("whether a rejected event is above the limit", &is_above, &true)?;

@@ -1,0 +1,208 @@
+//! Creates, changes and reads limits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use billing_domain::audit::AuditAction;
+use billing_domain::limit::{Limit, LimitMetric, LimitValue, MAX_DRAFTS, MAX_LIMITS, MetricKind};
+use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Customer;
+use billing_domain::ports::{Insertion, Lock};
+use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, LimitRef};
+use billing_domain::refusal::Refusal;
+
+use super::watch::{BookAmounts, Watch};
+use super::{CustomerLimits, LimitRequest, LimitView};
+use crate::audit::{AuditChange, AuditSubject};
+use crate::basics::{corrupt, distinct};
+use crate::carry_out::Cx;
+use crate::catalog::narrow_to_customer;
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
+
+/// Creates a limit. From then on, usage is rejected that would raise its number above the maximum.
+///
+/// # Errors
+/// Returns one of these errors:
+/// - [`UseCaseError::Invalid`] for an unknown reference, a maximum with too many decimals, or more limits than allowed.
+/// - [`UseCaseError::Conflict`] `limit_exists` if the customer has a limit of the same metric and account.
+/// - [`UseCaseError::Conflict`] `too_many_drafts` if the account has too many drafts.
+pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<LimitView> {
+    let organization = cx.organization;
+    let customer = cx.tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.pop();
+    let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
+    let entity_ref = entity_of(cx, request, &customer)?;
+    let metric = match request.metric {
+        MetricKind::Owed => LimitMetric::Owed { entity_ref, currency: request.currency },
+    };
+    let limit = Limit {
+        limit_ref: LimitRef::from_uuid(cx.services.ids.new_id()),
+        customer_id: customer.id,
+        max: metric.parse_max(&request.max)?,
+        metric,
+        created_at: cx.now,
+        updated_at: cx.now,
+    };
+    // The lock comes before all contracts, and a new contract waits for it, so no contract misses the state.
+    if !cx.tx.lock_watched(organization, customer.id, Lock::Exclusive)? {
+        cx.tx.set_watched(organization, customer.id, true)?;
+    }
+    cx.lock_accounts(&[customer.id])?;
+    // Later transactions of the customer meet at this row.
+    cx.tx.hold_account(organization, &limit.account())?;
+    let others = cx.tx.limits_of(organization, &[customer.id])?;
+    if others.iter().any(|other| other.metric == limit.metric) {
+        let detail = "the customer already has a limit of this metric, entity and currency: edit that limit";
+        return Err(Refusal::conflict("limit_exists", detail).into());
+    }
+    if others.len() >= MAX_LIMITS {
+        let detail = format!("must be a customer with fewer than {MAX_LIMITS} limits: delete a limit, or edit one");
+        return Err(Refusal::field(&["customer_ref"], "too_many_limits", detail).into());
+    }
+    let drafts: usize = cx.tx.contracts_with_drafts(organization, &BTreeSet::from([limit.account()]))?.values().sum();
+    if drafts > MAX_DRAFTS {
+        let detail = format!(
+            "the account has {drafts} drafts, and each of them would be read for each event: a limit needs at most {MAX_DRAFTS}"
+        );
+        return Err(Refusal::conflict("too_many_drafts", detail).into());
+    }
+    if cx.tx.insert_limit(organization, &limit)? != Insertion::Done {
+        return Err(UseCaseError::InvariantViolation("a limit that is there already"));
+    }
+    let view = view_of(cx, limit, customer.customer_ref)?;
+    cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Limit(&view)))?;
+    Ok(view)
+}
+
+/// Changes the maximum of a limit, at once.
+///
+/// # Errors
+/// Returns [`UseCaseError::Unknown`] if the limit does not exist, or [`UseCaseError::Invalid`] for a maximum with too many
+/// decimals.
+pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, max: &str) -> UseCaseResult<LimitView> {
+    let (before, customer_ref) = lock_limit(cx, limit_ref, false)?;
+    let max = before.metric.parse_max(max)?;
+    let before = view_of(cx, before, customer_ref.clone())?;
+    let limit = Limit { max, updated_at: cx.now, ..before.number.limit.clone() };
+    if !cx.tx.update_limit(cx.organization, &limit)? {
+        return Err(UseCaseError::Unknown(ResourceKind::Limit));
+    }
+    let view = LimitView { number: LimitValue::new(limit, before.number.value)?, customer_ref };
+    cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Limit(&before), AuditSubject::Limit(&view)))?;
+    Ok(view)
+}
+
+/// Deletes a limit. A customer without limits is no longer watched.
+///
+/// # Errors
+/// Returns [`UseCaseError::Unknown`] if the limit does not exist.
+pub fn delete_limit(cx: &mut Cx<'_>, limit_ref: LimitRef) -> UseCaseResult<()> {
+    let (limit, customer_ref) = lock_limit(cx, limit_ref, true)?;
+    let view = view_of(cx, limit, customer_ref)?;
+    if !cx.tx.delete_limit(cx.organization, &view.number.limit)? {
+        return Err(UseCaseError::Unknown(ResourceKind::Limit));
+    }
+    cx.audit(AuditAction::Delete, AuditChange::Gone(AuditSubject::Limit(&view)))
+}
+
+/// Returns a limit with its number.
+///
+/// # Errors
+/// Returns [`UseCaseError::Unknown`] if the limit does not exist.
+pub fn get_limit(cx: &mut Cx<'_>, limit_ref: LimitRef) -> UseCaseResult<LimitView> {
+    let limit = cx.tx.limit(cx.organization, limit_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Limit))?;
+    views_of(cx, vec![limit])?.pop().ok_or(UseCaseError::InvariantViolation("a limit without a view"))
+}
+
+/// Returns a page of limits, ordered by creation. The page is empty if the customer does not exist.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if the limits cannot be read.
+pub fn list_limits(cx: &mut Cx<'_>, customer_ref: Option<&CustomerRef>, page: PageRequest) -> UseCaseResult<Page<LimitView>> {
+    let mut customer_id = None;
+    if !narrow_to_customer(cx.tx, cx.organization, customer_ref, &mut customer_id)? {
+        return Ok(Page::empty());
+    }
+    let found = cx.tx.limits(cx.organization, customer_id, page)?;
+    Ok(Page { items: views_of(cx, found.items)?, total: found.total })
+}
+
+/// Returns what is left of the limits of customers, in one consistent view and in the order of the request. Unknown customers
+/// are omitted.
+///
+/// # Errors
+/// Returns [`UseCaseError::Store`] if the limits cannot be read.
+pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<Vec<CustomerLimits>> {
+    let found = cx.tx.customers_by_refs(cx.organization, customers)?;
+    let ids: Vec<CustomerId> = found.iter().map(|customer| customer.id).collect();
+    let limits = cx.tx.limits_of(cx.organization, &ids)?;
+    let mut numbers = numbers_of(cx, limits)?;
+    let of_customer = |customer_ref: &CustomerRef| {
+        let customer = found.iter().find(|customer| customer.customer_ref == *customer_ref)?;
+        let limits = numbers.remove(&customer.id).unwrap_or_default();
+        Some(CustomerLimits { customer_ref: customer_ref.clone(), limits })
+    };
+    Ok(customers.iter().filter_map(of_customer).collect())
+}
+
+/// Returns the entity of a new limit.
+fn entity_of(cx: &mut Cx<'_>, request: &LimitRequest, customer: &Customer) -> UseCaseResult<EntityRef> {
+    if let Some(entity_ref) = &request.entity_ref {
+        if cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(entity_ref))?.is_empty() {
+            return Err(unknown_reference(&["entity_ref"], ResourceKind::Entity).into());
+        }
+        return Ok(entity_ref.clone());
+    }
+    if let Some(entity_ref) = &customer.profile.entity_ref {
+        return Ok(entity_ref.clone());
+    }
+    let default = cx.tx.organization(cx.organization)?.and_then(|organization| organization.default_entity);
+    let detail = "must be given, because neither the customer nor the organization has a default entity";
+    Ok(default.ok_or_else(|| Refusal::field(&["entity_ref"], "entity_required", detail))?)
+}
+
+/// Locks the accounts of a limit's customer. Also ends the watch of the customer, if `is_last_ended` is set and the limit is the
+/// only one. Returns the limit and the customer's reference.
+fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseCaseResult<(Limit, CustomerRef)> {
+    let unknown = || UseCaseError::Unknown(ResourceKind::Limit);
+    let customer_id = cx.tx.limit(cx.organization, limit_ref)?.ok_or_else(unknown)?.customer_id;
+    cx.tx.lock_watched(cx.organization, customer_id, Lock::Exclusive)?;
+    let limits = cx.tx.limits_of(cx.organization, &[customer_id])?;
+    let is_last = limits.len() == 1;
+    let limit = limits.into_iter().find(|limit| limit.limit_ref == limit_ref).ok_or_else(unknown)?;
+    if is_last_ended && is_last {
+        cx.tx.set_watched(cx.organization, customer_id, false)?;
+    }
+    cx.lock_accounts(&[customer_id])?;
+    let customer = cx.tx.customers_by_ids(cx.organization, &[customer_id])?.pop();
+    let customer = customer.ok_or_else(|| corrupt("a limit", &limit_ref, "has no customer"))?;
+    Ok((limit, customer.customer_ref))
+}
+
+/// Returns limits with their numbers, by customer.
+fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
+    let customers = distinct(limits.iter().map(|limit| limit.customer_id));
+    let watch = Watch::read(cx.tx, cx.organization, limits, &BTreeSet::new(), cx.now)?;
+    customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &BookAmounts::new())?))).collect()
+}
+
+fn view_of(cx: &mut Cx<'_>, limit: Limit, customer_ref: CustomerRef) -> UseCaseResult<LimitView> {
+    let number = numbers_of(cx, vec![limit])?.into_values().flatten().next();
+    let number = number.ok_or(UseCaseError::InvariantViolation("a limit without a number"))?;
+    Ok(LimitView { number, customer_ref })
+}
+
+/// Returns the views of limits, in the same order.
+fn views_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<Vec<LimitView>> {
+    if limits.is_empty() {
+        return Ok(Vec::new());
+    }
+    let order: Vec<LimitRef> = limits.iter().map(|limit| limit.limit_ref).collect();
+    let customers = cx.tx.customers_by_ids(cx.organization, &distinct(limits.iter().map(|limit| limit.customer_id)))?;
+    let mut numbers: Vec<LimitValue> = numbers_of(cx, limits)?.into_values().flatten().collect();
+    numbers.sort_by_key(|number| order.iter().position(|limit_ref| *limit_ref == number.limit.limit_ref));
+    let view = |number: LimitValue| {
+        let customer = customers.iter().find(|customer| customer.id == number.limit.customer_id);
+        let customer = customer.ok_or_else(|| corrupt("a limit", &number.limit.limit_ref, "has no customer"))?;
+        Ok(LimitView { number, customer_ref: customer.customer_ref.clone() })
+    };
+    numbers.into_iter().map(view).collect()
+}

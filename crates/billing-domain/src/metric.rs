@@ -1,0 +1,50 @@
+//! The kinds of numbers that limits watch, and the rejection of usage by a limit (billing rules 11).
+
+use std::fmt;
+
+use rust_decimal::Decimal;
+
+use crate::refs::LimitRef;
+
+/// The kind of number that a limit watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MetricKind {
+    /// An amount owed.
+    Owed,
+}
+
+impl MetricKind {
+    /// Returns the word of the kind in the API and in stores.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Owed => "OWED",
+        }
+    }
+}
+
+/// The rejection of usage that would raise a number above the maximum of its limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitReached {
+    /// The limit.
+    pub limit_ref: LimitRef,
+    /// The kind of number that the limit watches.
+    pub metric: MetricKind,
+    /// The largest number up to which usage is accepted.
+    pub max: Decimal,
+    /// The number without the usage.
+    pub value: Decimal,
+    /// What the usage would add to the number.
+    pub needed: Decimal,
+}
+
+impl fmt::Display for LimitReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { metric, max, value, needed, .. } = self;
+        write!(
+            f,
+            "the usage would add {needed} to the {} of {value}, above the limit's max of {max}: raise the limit, or report usage that \
+             has already happened with `occurred` set to true",
+            metric.word()
+        )
+    }
+}
