@@ -240,6 +240,7 @@ mod tests {
             ("quantity", "1"),
             ("additional_report_data", "{\"a\":1}"),
             ("idempotency_key", "\"k\""),
+            ("occurred", "true"),
         ];
         let known: Vec<&str> = EventBody::names().iter().copied().filter(|name| *name != "validations").collect();
         assert_eq!(values.map(|(name, _)| name).as_slice(), known);
