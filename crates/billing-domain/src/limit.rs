@@ -117,6 +117,8 @@ impl LimitValue {
     pub fn new(limit: Limit, value: Decimal) -> Result<Self, AmountOutOfRange> {
         let difference = exact_add(limit.max, -value)?;
         let zero = Decimal::new(0, difference.scale());
-        Ok(Self { limit, value, left: difference.max(zero), above: (-difference).max(zero) })
+        // Minus zero would be written with its sign.
+        let (left, above) = if difference < zero { (zero, difference.abs()) } else { (difference.abs(), zero) };
+        Ok(Self { limit, value, left, above })
     }
 }
