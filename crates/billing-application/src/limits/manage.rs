@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::audit::AuditAction;
 use billing_domain::limit::{Limit, LimitMetric, LimitValue, MAX_DRAFTS, MAX_LIMITS, MetricKind};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::party::Customer;
 use billing_domain::ports::{Insertion, Lock};
-use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, LimitRef};
+use billing_domain::refs::{CustomerId, CustomerRef, LimitRef};
 use billing_domain::refusal::Refusal;
 
 use super::watch::{BookAmounts, Watch};
@@ -15,7 +14,7 @@ use super::{CustomerLimits, LimitRequest, LimitView};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
-use crate::catalog::narrow_to_customer;
+use crate::catalog::{entity_of_customer, narrow_to_customer};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 
 /// Creates a limit. From then on, usage is rejected that would raise its number above the maximum.
@@ -29,7 +28,7 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
     let organization = cx.organization;
     let customer = cx.tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.pop();
     let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
-    let entity_ref = entity_of(cx, request, &customer)?;
+    let entity_ref = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?.entity_ref;
     let metric = match request.metric {
         MetricKind::Owed => LimitMetric::Owed { entity_ref, currency: request.currency },
     };
@@ -141,22 +140,6 @@ pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
         Some(CustomerLimits { customer_ref: customer_ref.clone(), limits })
     };
     Ok(customers.iter().filter_map(of_customer).collect())
-}
-
-/// Returns the entity of a new limit.
-fn entity_of(cx: &mut Cx<'_>, request: &LimitRequest, customer: &Customer) -> UseCaseResult<EntityRef> {
-    if let Some(entity_ref) = &request.entity_ref {
-        if cx.tx.entities_by_refs(cx.organization, std::slice::from_ref(entity_ref))?.is_empty() {
-            return Err(unknown_reference(&["entity_ref"], ResourceKind::Entity).into());
-        }
-        return Ok(entity_ref.clone());
-    }
-    if let Some(entity_ref) = &customer.profile.entity_ref {
-        return Ok(entity_ref.clone());
-    }
-    let default = cx.tx.organization(cx.organization)?.and_then(|organization| organization.default_entity);
-    let detail = "must be given, because neither the customer nor the organization has a default entity";
-    Ok(default.ok_or_else(|| Refusal::field(&["entity_ref"], "entity_required", detail))?)
 }
 
 /// Locks the accounts of a limit's customer. Also ends the watch of the customer, if `is_last_ended` is set and the limit is the
