@@ -111,35 +111,13 @@ pub struct Cx<'c> {
 impl<'c> Cx<'c> {
     /// Creates the context of a principal's request.
     pub(crate) fn new(tx: &'c mut dyn Tx, services: &'c Services, principal: &'c Principal, now: Timestamp) -> Self {
-        Self {
-            tx,
-            services,
-            organization: principal.organization(),
-            by: principal.actor(),
-            now,
-            principal: Some(principal),
-            author: AuditContext::of(principal),
-            recorder: None,
-            warnings: Vec::new(),
-            locked: BTreeSet::new(),
-        }
+        let author = AuditContext::of(principal);
+        Self { principal: Some(principal), ..Self::of_author(tx, services, author, principal.actor(), now) }
     }
 
     /// Creates the context of the service's own scheduled work.
     pub(crate) fn of_scheduler(tx: &'c mut dyn Tx, services: &'c Services, organization: OrganizationId, now: Timestamp) -> Self {
-        let author = AuditContext::scheduler(organization);
-        Self {
-            tx,
-            services,
-            organization,
-            by: Actor::Service,
-            now,
-            principal: None,
-            author,
-            recorder: None,
-            warnings: Vec::new(),
-            locked: BTreeSet::new(),
-        }
+        Self::of_author(tx, services, AuditContext::scheduler(organization), Actor::Service, now)
     }
 
     /// Creates the context of an actor whose permission was checked before. Usage events record no audit events.
@@ -151,10 +129,14 @@ impl<'c> Cx<'c> {
         now: Timestamp,
     ) -> Self {
         let author = AuditContext { organization, author: AuditActor::of(by), request_id: None };
+        Self::of_author(tx, services, author, by, now)
+    }
+
+    fn of_author(tx: &'c mut dyn Tx, services: &'c Services, author: AuditContext<'c>, by: Actor, now: Timestamp) -> Self {
         Self {
             tx,
             services,
-            organization,
+            organization: author.organization,
             by,
             now,
             principal: None,
@@ -229,7 +211,7 @@ impl<'c> Cx<'c> {
     ) -> Result<T, E> {
         let Self { services, organization, by, now, principal, author, .. } = *self;
         // The locks of a part that is rolled back may be released.
-        let locked = self.locked.clone();
+        let locked = &self.locked;
         let (done, warnings, locked) = attempt(self.tx, |tx| {
             let (warnings, locked) = (Vec::new(), locked.clone());
             let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings, locked };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::limit::judge;
 use billing_domain::refs::CustomerId;
 
@@ -12,14 +11,23 @@ use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 use crate::limits::{BookAmounts, Watch};
 
+impl IngestProgress<'_> {
+    /// Takes back the placed events but the first `kept`.
+    fn take_back(&mut self, kept: usize) {
+        for (event, _) in self.placed.drain(kept..) {
+            event.take_from(&mut self.live);
+        }
+    }
+}
+
 impl IngestBatch<'_> {
-    /// Puts events on documents.
+    /// Puts events on documents. Returns the affected books as they were before.
     pub(super) fn post_groups<'n>(
         cx: &Cx<'_>,
         books: &mut BooksByRef,
         matched: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
-    ) -> UseCaseResult<()> {
+    ) -> UseCaseResult<BooksByRef> {
         // One copy of a book serves all its groups, because few decisions are refused.
         let mut loaded: BooksByRef = BTreeMap::new();
         for group in grouped(matched) {
@@ -28,7 +36,7 @@ impl IngestBatch<'_> {
             let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
             Self::post_group(cx, (before, book), group, progress)?;
         }
-        Ok(())
+        Ok(loaded)
     }
 
     /// Puts the events of customers with limits on documents. The events of a customer are judged as a whole first. If the whole
@@ -71,12 +79,8 @@ impl IngestBatch<'_> {
         if is_judged && events.len() == 1 {
             return Ok(false);
         }
-        let is_affected =
-            |contract: &&ContractBook| events.iter().any(|event| event.key.contract_ref == contract.contract.contract_ref);
-        let before: BooksByRef =
-            books.values().filter(is_affected).map(|book| (book.contract.contract_ref, book.clone())).collect();
         let placed = progress.placed.len();
-        Self::post_groups(cx, books, events.to_vec(), progress)?;
+        let before = Self::post_groups(cx, books, events.to_vec(), progress)?;
         if !is_judged {
             return Ok(true);
         }
@@ -88,9 +92,7 @@ impl IngestBatch<'_> {
         if judge(&watch.values(customer_id, amounts)?, &watch.values(customer_id, &after)?).is_ok() {
             return Ok(true);
         }
-        for (event, _) in progress.placed.drain(placed..) {
-            event.take_from(&mut progress.live);
-        }
+        progress.take_back(placed);
         for event in events {
             progress.outcomes[event.resolved.index] = None;
         }
@@ -125,9 +127,7 @@ impl IngestBatch<'_> {
             match judge(&before, &after) {
                 Err(refusal) if is_rejectable => {
                     *book = unchanged;
-                    for (event, _) in progress.placed.drain(placed..) {
-                        event.take_from(&mut progress.live);
-                    }
+                    progress.take_back(placed);
                     progress.refuse(index, refusal.into())?;
                 }
                 Ok(()) | Err(_) => (amounts, before) = (with_event, after),
