@@ -52,7 +52,7 @@ impl Accounts for Transaction<'_> {
         let columns = "accounts.customer_id, accounts.entity_ref, accounts.currency, accounts.unapplied_high, \
                        accounts.unapplied_minor";
         let held: Vec<AccountRow> = self.write_returning::<_, (Id, Text, Text, BigInt, BigInt), _>(insert, columns)?;
-        read_unapplied(held)
+        held.into_iter().map(read_unapplied).collect()
     }
 
     fn lock_accounts_of(
@@ -78,7 +78,10 @@ impl Accounts for Transaction<'_> {
                         accounts::unapplied_minor,
                     ))
             )?;
-            locked.extend(read_unapplied(rows)?);
+            for account in rows {
+                let (key, sum) = read_unapplied(account)?;
+                locked.insert(key, sum);
+            }
         }
         locked.keys().try_for_each(|key| self.note_account(key))?;
         Ok(locked)
@@ -404,16 +407,14 @@ impl Transaction<'_> {
 }
 
 /// An account with the two parts of its unapplied sum.
-type AccountRow = (Cell<Uuid>, String, String, i64, i64);
+pub(super) type AccountRow = (Cell<Uuid>, String, String, i64, i64);
 
-fn read_unapplied(rows: Vec<AccountRow>) -> StoreResult<BTreeMap<AccountKey, MoneySum>> {
-    let read = |(customer_id, entity_ref, currency, high, low): AccountRow| {
-        let row = Row::new("accounts", customer_id.clone());
-        let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
-        let sum = unapplied_sum(&row, key.currency, high, low)?;
-        Ok((key, sum))
-    };
-    rows.into_iter().map(read).collect()
+/// Returns an account with its unapplied sum.
+pub(super) fn read_unapplied((customer_id, entity_ref, currency, high, low): AccountRow) -> StoreResult<(AccountKey, MoneySum)> {
+    let row = Row::new("accounts", customer_id.clone());
+    let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
+    let sum = unapplied_sum(&row, key.currency, high, low)?;
+    Ok((key, sum))
 }
 
 /// Returns the identifier of a credit or a payment, each in its own column.

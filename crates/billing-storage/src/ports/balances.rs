@@ -16,6 +16,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 use uuid::Uuid;
 
+use super::accounts::{AccountRow, read_unapplied};
 use super::document_rows::DRAFT;
 use super::payments::REFUND;
 use crate::in_list::one_of_ids;
@@ -76,8 +77,7 @@ impl Balances for Transaction<'_> {
         organization: OrganizationId,
         customers: Option<&[CustomerId]>,
     ) -> StoreResult<Vec<(AccountKey, MoneySum)>> {
-        type Found = (Cell<Uuid>, String, String, i64, i64);
-        let rows: Vec<Found> = with_conn!(self, "accounts", |conn| {
+        let rows: Vec<AccountRow> = with_conn!(self, "accounts", |conn| {
             let mut query =
                 accounts::table.filter(accounts::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
             if let Some(customers) = customers {
@@ -94,13 +94,7 @@ impl Balances for Transaction<'_> {
                 ))
                 .load(conn)
         })?;
-        let read = |(customer_id, entity_ref, currency, high, low): Found| {
-            let row = Row::new("accounts", customer_id.clone());
-            let key = key_of(CustomerId::from_uuid(row.cell("customer_id", customer_id)?), &entity_ref, &currency)?;
-            let unapplied = unapplied_sum(&row, key.currency, high, low)?;
-            Ok((key, unapplied))
-        };
-        rows.into_iter().map(read).collect()
+        rows.into_iter().map(read_unapplied).collect()
     }
 
     fn due_by_day(
