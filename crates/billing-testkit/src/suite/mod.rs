@@ -471,6 +471,7 @@ mod tests {
             include_str!("isolation.rs"),
             include_str!("round_trip.rs"),
             include_str!("ledger.rs"),
+            include_str!("limits.rs"),
             include_str!("lists.rs"),
             include_str!("locks.rs"),
             include_str!("notifications.rs"),

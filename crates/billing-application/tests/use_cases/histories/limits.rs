@@ -90,7 +90,7 @@ impl UseCases {
             let account = (entity_ref.clone(), *currency);
             if let Some((limit_ref, known)) = self.limits.known.get_mut(&account) {
                 let limit_ref = *limit_ref;
-                if step % 5 == 0 {
+                if step.is_multiple_of(5) {
                     run(services, principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref)).map_err(failed)?;
                     self.limits.known.remove(&account);
                 } else {
