@@ -1238,19 +1238,19 @@ macro_rules! each_operation {
             }
 
             limits {
-                /// Creates a limit: usage is rejected that would raise its number above the maximum.
+                /// Creates a limit: usage is rejected that would raise its number above the maximum, and thresholds notify.
                 POST "/api/limits/" Permission(CreateLimit) as CreateLimit create_limit,
                     takes LimitBody,
                     runs Write |cx, it| limits::create_limit(cx, &it.body.request) => LimitView,
                     answers Json<LimitJson>: "The limit with its number",
                     conflicts limit_exists too_many_drafts,
-                    refuses entity_required too_many_limits amount_out_of_range;
+                    refuses entity_required too_many_limits unknown_product ambiguous_product amount_out_of_range;
 
-                /// Changes the maximum of a limit, at once.
+                /// Changes the maximum or the thresholds of a limit, at once.
                 POST "/api/limits/edit/{limit_ref}" Permission(EditLimit) as EditLimit edit_limit,
                     at LimitRef,
                     takes LimitEditBody,
-                    runs Write |cx, it| limits::edit_limit(cx, it.path, &it.body.max) => LimitView,
+                    runs Write |cx, it| limits::edit_limit(cx, it.path, &it.body.edit) => LimitView,
                     answers Json<LimitJson>: "The limit with its number",
                     refuses amount_out_of_range;
 

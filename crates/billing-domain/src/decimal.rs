@@ -5,7 +5,7 @@
 use std::fmt;
 
 use ethnum::I256;
-use rust_decimal::Decimal;
+pub use rust_decimal::Decimal;
 use thiserror::Error;
 
 /// The maximum length of a decimal text in characters. Longer texts can't be within any limit of the API.

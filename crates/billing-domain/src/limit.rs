@@ -6,22 +6,29 @@ use rust_decimal::Decimal;
 
 pub use crate::metric::{LimitReached, MetricKind};
 
-use crate::calendar::Timestamp;
+use crate::calendar::{Period, Timestamp};
 use crate::decimal::{AmountOutOfRange, Digits, exact_add};
 use crate::money::Currency;
 use crate::receivables::AccountKey;
-use crate::refs::{CustomerId, EntityRef, LimitRef};
+use crate::refs::{ContractRef, CustomerId, EntityRef, LimitRef, LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
+use crate::violation::Violations;
 
 /// The maximum number of limits of a customer.
 pub const MAX_LIMITS: usize = 20;
+
+/// The maximum number of thresholds of a limit.
+pub const MAX_THRESHOLDS: usize = 20;
 
 /// The maximum number of drafts that an account may have when a limit of its amount owed is created. Each of them is read for
 /// each event.
 pub const MAX_DRAFTS: usize = 500;
 
-/// The maximum number of integer digits of a maximum.
+/// The maximum number of integer digits of a maximum and of a threshold.
 const INTEGER_DIGITS: u32 = 15;
+
+/// The maximum number of fractional digits of a quantity.
+const QUANTITY_FRACTION: u32 = 9;
 
 /// The number that a limit watches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,6 +40,26 @@ pub enum LimitMetric {
         /// The currency of the amounts.
         currency: Currency,
     },
+    /// The price of a product's service period after the discount and before tax.
+    Spend {
+        /// The contract.
+        contract_ref: ContractRef,
+        /// The product of the contract.
+        product_no: ProductNo,
+        /// The currency of the amounts.
+        currency: Currency,
+    },
+    /// The quantity of a usage product in a service period (billing rules 6).
+    Quantity {
+        /// The contract.
+        contract_ref: ContractRef,
+        /// The product of the contract.
+        product_no: ProductNo,
+        /// The usage product.
+        usage_product_ref: UsageProductRef,
+        /// The line item that counts the usage; all line items of the usage product if `None`.
+        line_item_id: Option<LineItemId>,
+    },
 }
 
 impl LimitMetric {
@@ -40,36 +67,102 @@ impl LimitMetric {
     pub const fn kind(&self) -> MetricKind {
         match self {
             Self::Owed { .. } => MetricKind::Owed,
+            Self::Spend { .. } => MetricKind::Spend,
+            Self::Quantity { .. } => MetricKind::Quantity,
         }
     }
 
-    /// Parses a maximum in units of the metric.
-    ///
-    /// # Errors
-    /// Returns [`Refusal::Invalid`] for `max`.
-    pub fn parse_max(&self, text: &str) -> Result<Decimal, Refusal> {
-        let Self::Owed { currency, .. } = self;
-        let digits = Digits { integer: INTEGER_DIGITS, fraction: currency.exponent() };
-        let max = digits.parse(text).map_err(|reason| {
-            let detail = format!("{reason}: it is an amount of {}", currency.code());
-            Refusal::field(&["max"], "invalid_format", detail)
-        })?;
-        if max.is_sign_negative() && !max.is_zero() {
-            return Err(Refusal::field(&["max"], "out_of_range", "must be at least 0"));
-        }
-        let mut max = max;
-        max.rescale(currency.exponent());
-        Ok(max)
-    }
-
-    /// Returns the account whose amounts the metric counts.
-    pub fn account(&self, customer_id: CustomerId) -> AccountKey {
+    /// Returns the contract product whose service periods the number counts; `None` for an amount owed.
+    pub const fn product(&self) -> Option<(ContractRef, ProductNo)> {
         match self {
-            Self::Owed { entity_ref, currency } => {
-                AccountKey { customer_id, entity_ref: entity_ref.clone(), currency: *currency }
+            Self::Owed { .. } => None,
+            Self::Spend { contract_ref, product_no, .. } | Self::Quantity { contract_ref, product_no, .. } => {
+                Some((*contract_ref, *product_no))
             }
         }
     }
+
+    /// Returns the currency of an amount; `None` for a quantity.
+    pub const fn currency(&self) -> Option<Currency> {
+        match self {
+            Self::Owed { currency, .. } | Self::Spend { currency, .. } => Some(*currency),
+            Self::Quantity { .. } => None,
+        }
+    }
+
+    /// Returns zero in units of the metric.
+    pub fn zero(&self) -> Decimal {
+        Decimal::new(0, self.currency().map_or(0, |currency| currency.exponent()))
+    }
+
+    /// Returns the account whose amounts the metric counts; `None` for the number of a service period.
+    pub fn account(&self, customer_id: CustomerId) -> Option<AccountKey> {
+        match self {
+            Self::Owed { entity_ref, currency } => {
+                Some(AccountKey { customer_id, entity_ref: entity_ref.clone(), currency: *currency })
+            }
+            Self::Spend { .. } | Self::Quantity { .. } => None,
+        }
+    }
+
+    /// Parses the levels of a limit in units of the metric: the maximum, and the thresholds, which it sorts.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Invalid`] for `max` or `thresholds`.
+    pub fn parse_levels(&self, max: Option<&str>, thresholds: &[String]) -> Result<LimitLevels, Refusal> {
+        let mut found = Violations::none();
+        let mut max_level = None;
+        if let Some(text) = max {
+            match self.parse(text) {
+                Ok(max) if max < Decimal::ZERO => found.add(&["max"], "out_of_range", "must be at least 0"),
+                Ok(max) => max_level = Some(max),
+                Err(detail) => found.add(&["max"], "invalid_format", detail),
+            }
+        }
+        let mut sorted: Vec<Decimal> = Vec::new();
+        for (index, text) in thresholds.iter().enumerate() {
+            let index = index.to_string();
+            let path = ["thresholds", index.as_str()];
+            match self.parse(text) {
+                // A period begins at zero, but a balance is an amount owed below zero.
+                Ok(threshold) if threshold <= Decimal::ZERO && self.product().is_some() => {
+                    found.add(&path, "out_of_range", "must be above 0, because each period begins at 0");
+                }
+                Ok(threshold) if sorted.contains(&threshold) => found.add(&path, "duplicate", "must be given once"),
+                Ok(threshold) => sorted.push(threshold),
+                Err(detail) => found.add(&path, "invalid_format", detail),
+            }
+        }
+        if max.is_none() && thresholds.is_empty() {
+            found.add(&["max"], "required", "must be given, or thresholds");
+        }
+        found.or(())?;
+        sorted.sort_unstable();
+        Ok(LimitLevels { max: max_level, thresholds: sorted })
+    }
+
+    fn parse(&self, text: &str) -> Result<Decimal, String> {
+        let (fraction, unit) = match self.currency() {
+            Some(currency) => (currency.exponent(), format!("an amount of {}", currency.code())),
+            None => (QUANTITY_FRACTION, "a quantity".to_owned()),
+        };
+        let digits = Digits { integer: INTEGER_DIGITS, fraction };
+        let mut number = digits.parse(text).map_err(|reason| format!("{reason}: it is {unit}"))?;
+        if self.currency().is_some() {
+            number.rescale(fraction);
+        }
+        // Minus zero would be written with its sign.
+        Ok(if number.is_zero() { number.abs() } else { number })
+    }
+}
+
+/// The levels of a number: where usage stops, and where notifications are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitLevels {
+    /// The largest number up to which usage is accepted, in units of the metric; at least zero. Any number if `None`.
+    pub max: Option<Decimal>,
+    /// The numbers that notify when they are reached, in ascending order.
+    pub thresholds: Vec<Decimal>,
 }
 
 /// A limit of a customer.
@@ -81,8 +174,8 @@ pub struct Limit {
     pub customer_id: CustomerId,
     /// The number that the limit watches.
     pub metric: LimitMetric,
-    /// The largest number up to which usage is accepted, in units of the metric; at least zero.
-    pub max: Decimal,
+    /// The levels of the number.
+    pub levels: LimitLevels,
     /// The time of creation.
     pub created_at: Timestamp,
     /// The time of the last change.
@@ -90,8 +183,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the account whose amounts the limit counts.
-    pub fn account(&self) -> AccountKey {
+    /// Returns the account whose amounts the limit counts; `None` for the number of a service period.
+    pub fn account(&self) -> Option<AccountKey> {
         self.metric.account(self.customer_id)
     }
 }
@@ -101,10 +194,12 @@ impl Limit {
 pub struct LimitValue {
     /// The limit.
     pub limit: Limit,
+    /// The service period that the number counts; `None` for an amount owed, and if the product has no such period.
+    pub window: Option<Period>,
     /// The number now, in units of the metric.
     pub value: Decimal,
-    /// What may still be used: the maximum less the number, at least zero.
-    pub left: Decimal,
+    /// What may still be used: the maximum less the number, at least zero. `None` without a maximum.
+    pub left: Option<Decimal>,
     /// How far the number is above the maximum, at least zero.
     pub above: Decimal,
 }
@@ -114,11 +209,11 @@ impl LimitValue {
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
-    pub fn new(limit: Limit, value: Decimal) -> Result<Self, AmountOutOfRange> {
-        let difference = exact_add(limit.max, -value)?;
-        let zero = Decimal::new(0, difference.scale());
+    pub fn new(limit: Limit, window: Option<Period>, value: Decimal) -> Result<Self, AmountOutOfRange> {
+        let difference = limit.levels.max.map(|max| exact_add(max, -value)).transpose()?;
         // Minus zero would be written with its sign.
-        let (left, above) = if difference < zero { (zero, difference.abs()) } else { (difference.abs(), zero) };
-        Ok(Self { limit, value, left, above })
+        let at_least_zero = |number: Decimal| if number > Decimal::ZERO { number } else { Decimal::new(0, number.scale()) };
+        let above = at_least_zero(difference.map_or(Decimal::ZERO, |difference| -difference));
+        Ok(Self { limit, window, value, left: difference.map(at_least_zero), above })
     }
 }

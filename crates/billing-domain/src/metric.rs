@@ -11,6 +11,10 @@ use crate::refs::LimitRef;
 pub enum MetricKind {
     /// An amount owed.
     Owed,
+    /// The price of a service period.
+    Spend,
+    /// The quantity of a usage product in a service period.
+    Quantity,
 }
 
 impl MetricKind {
@@ -18,6 +22,8 @@ impl MetricKind {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Owed => "OWED",
+            Self::Spend => "SPEND",
+            Self::Quantity => "QUANTITY",
         }
     }
 }

@@ -590,16 +590,24 @@ CREATE TABLE limits (
     limit_id        UUID NOT NULL,
     customer_id     UUID NOT NULL,
     organization_id UUID NOT NULL,
-    metric          TEXT NOT NULL CHECK (metric IN ('OWED')),
-    -- The account whose amounts are counted.
-    entity_ref      TEXT COLLATE "C" NOT NULL,
-    currency        TEXT COLLATE "C" NOT NULL,
-    max             NUMERIC NOT NULL,
+    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'SPEND', 'QUANTITY')),
+    -- OWED: the account whose amounts are counted. SPEND: the currency of the price.
+    entity_ref      TEXT COLLATE "C",
+    currency        TEXT COLLATE "C",
+    -- SPEND and QUANTITY: the product whose service periods are counted.
+    contract_id     UUID,
+    product_no      INTEGER,
+    -- QUANTITY: what is counted.
+    usage_product_ref TEXT COLLATE "C",
+    line_item_id    TEXT COLLATE "C",
+    max             NUMERIC,
+    -- A JSON array of decimals, in ascending order.
+    thresholds      JSON NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
     updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (limit_id, customer_id)
 );
-CREATE UNIQUE INDEX limits_of_account ON limits (customer_id, metric, entity_ref, currency);
+CREATE INDEX limits_of_customer ON limits (customer_id);
 CREATE INDEX limits_of_organization ON limits (organization_id, created_at, limit_id);
 
 CREATE TABLE payments (

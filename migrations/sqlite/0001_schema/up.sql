@@ -583,16 +583,24 @@ CREATE TABLE limits (
     limit_id        BLOB NOT NULL,
     customer_id     BLOB NOT NULL,
     organization_id BLOB NOT NULL,
-    metric          TEXT NOT NULL CHECK (metric IN ('OWED')),
-    -- The account whose amounts are counted.
-    entity_ref      TEXT NOT NULL,
-    currency        TEXT NOT NULL,
-    max             TEXT NOT NULL,
+    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'SPEND', 'QUANTITY')),
+    -- OWED: the account whose amounts are counted. SPEND: the currency of the price.
+    entity_ref      TEXT,
+    currency        TEXT,
+    -- SPEND and QUANTITY: the product whose service periods are counted.
+    contract_id     BLOB,
+    product_no      INTEGER,
+    -- QUANTITY: what is counted.
+    usage_product_ref TEXT,
+    line_item_id    TEXT,
+    max             TEXT,
+    -- A JSON array of decimals, in ascending order.
+    thresholds      TEXT NOT NULL,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     PRIMARY KEY (limit_id, customer_id)
 ) STRICT, WITHOUT ROWID;
-CREATE UNIQUE INDEX limits_of_account ON limits (customer_id, metric, entity_ref, currency);
+CREATE INDEX limits_of_customer ON limits (customer_id);
 CREATE INDEX limits_of_organization ON limits (organization_id, created_at, limit_id);
 
 CREATE TABLE payments (

@@ -140,7 +140,7 @@ readable_words! {
     OnConflictWord is OnConflict { "REJECT" = Reject, "UPDATE" = Update }
 
     /// Kind of number that a limit watches.
-    LimitMetricWord is MetricKind { "OWED" = Owed }
+    LimitMetricWord is MetricKind { "OWED" = Owed, "SPEND" = Spend, "QUANTITY" = Quantity }
 
     /// Length of the intervals.
     IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }

@@ -1,67 +1,140 @@
 //! Limits of customers.
 
-use billing_application::limits::{CustomerLimits, LimitRequest, LimitView};
-use billing_domain::limit::{LimitMetric, LimitValue, MetricKind};
+use billing_application::limits::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
+use billing_domain::calendar::{Date, Period};
+use billing_domain::limit::{LimitMetric, LimitValue, MAX_THRESHOLDS, MetricKind};
 use billing_domain::money::Currency;
-use billing_domain::refs::{CustomerRef, EntityRef};
+use billing_domain::patch::Patch;
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 
-use super::declare::{answer, body, fields};
+use super::declare::{Listed, NotClearable, answer, body, fields};
 use super::enums::LimitMetricWord;
-use super::values::{AmountText, CurrencyCode, TimestampText};
+use super::values::{AmountText, CurrencyCode, DateText, ThresholdText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
 fields! {
     LimitRequest {
         /// Number that the limit watches. `OWED`: what the customer owes the entity in the currency, with the drafts, less the
-        /// balance.
+        /// balance. `SPEND`: the price of the product's service period, after the discount and before tax. `QUANTITY`: the
+        /// quantity of the usage product in the service period.
         metric: MetricKind,
-        /// Customer reference.
-        customer_ref: CustomerRef,
-        /// Supplier entity. Default: the customer's entity, else the default entity.
+        /// Customer reference. Only for `OWED`, which needs it.
+        customer_ref: Option<CustomerRef>,
+        /// Supplier entity. Only for `OWED`. Default: the customer's entity, else the default entity.
         entity_ref: Option<EntityRef>,
-        /// Currency of the amounts.
-        currency: Currency,
-        /// Largest number up to which usage is accepted; 0 means that the customer must have paid before.
-        max: AmountText,
+        /// Currency of the amounts. Only for `OWED`, which needs it.
+        currency: Option<Currency>,
+        /// Contract. Only for `SPEND` and `QUANTITY`, which need it.
+        contract_ref: Option<ContractRef>,
+        /// Pricing of the contract product. Needed if several products of the contract are meant.
+        pricing_ref as "product_pricing_ref": Option<PricingRef>,
+        /// Number of the contract product. Needed if several products of the contract have the pricing.
+        product_no: Option<ProductNo>,
+        /// Usage product. Only for `QUANTITY`, which needs it.
+        usage_product_ref: Option<UsageProductRef>,
+        /// Line item that counts the usage. Only for `QUANTITY`. Default: all line items of the usage product together.
+        line_item_id: Option<LineItemId>,
+        /// Largest number up to which usage is accepted. For `OWED`, 0 means that the customer must have paid before. Default: any
+        /// number.
+        max: Option<AmountText>,
+        /// Numbers that notify when they are reached, at most 20. `max` notifies in any case.
+        thresholds: Vec<ThresholdText> = Vec::new(),
     }
 }
 
+impl Listed for ThresholdText {
+    const MAX: usize = MAX_THRESHOLDS;
+}
+
 body! {
-    /// A limit to create.
+    /// A limit to create. It needs `max`, `thresholds` or both.
     LimitBody {
         @flat request: LimitRequest,
     }
 }
 
-body! {
-    /// Changes to a limit.
-    LimitEditBody {
-        /// Largest number up to which usage is accepted.
-        max: AmountText,
+fields! {
+    LimitEdit {
+        /// Largest number up to which usage is accepted; null accepts any number.
+        max: Patch<AmountText>,
+        /// Numbers that notify when they are reached, instead of the present ones.
+        thresholds: NotClearable<Vec<ThresholdText>>,
     }
+}
+
+body! {
+    /// Changes to a limit. Omitted fields stay unchanged.
+    LimitEditBody {
+        @flat edit: LimitEdit,
+    }
+}
+
+/// The parts of a metric, as far as it has them.
+#[derive(Default)]
+struct MetricParts<'m> {
+    entity_ref: Option<&'m EntityRef>,
+    contract_ref: Option<ContractRef>,
+    product_no: Option<ProductNo>,
+    usage_product_ref: Option<&'m UsageProductRef>,
+    line_item_id: Option<&'m LineItemId>,
+}
+
+impl<'m> MetricParts<'m> {
+    fn of(metric: &'m LimitMetric) -> Self {
+        let product = metric.product();
+        let (contract_ref, product_no) = (product.map(|(contract_ref, _)| contract_ref), product.map(|(_, no)| no));
+        let of_product = Self { contract_ref, product_no, ..Self::default() };
+        match metric {
+            LimitMetric::Owed { entity_ref, .. } => Self { entity_ref: Some(entity_ref), ..of_product },
+            LimitMetric::Spend { .. } => of_product,
+            LimitMetric::Quantity { usage_product_ref, line_item_id, .. } => {
+                Self { usage_product_ref: Some(usage_product_ref), line_item_id: line_item_id.as_ref(), ..of_product }
+            }
+        }
+    }
+}
+
+/// Returns the first and the last day of a service period.
+fn days(window: Option<Period>) -> (Option<Date>, Option<Date>) {
+    (window.map(|window| window.start()), window.map(|window| window.last_day()))
 }
 
 answer! {
     /// A limit with its number now.
     LimitJson of view: LimitView {
-        let LimitValue { limit, value, left, above } = &view.number;
-        let LimitMetric::Owed { entity_ref, currency } = &limit.metric;
+        let LimitValue { limit, window, value, left, above } = &view.number;
+        let parts = MetricParts::of(&limit.metric);
+        let (window_start, window_end) = days(*window);
         /// Reference.
         limit_ref: AssignedRef = limit.limit_ref,
         /// Number that the limit watches.
         metric: LimitMetricWord = limit.metric.kind(),
         /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
-        /// Supplier entity.
-        entity_ref: NamedRef = entity_ref,
+        /// Supplier entity of an amount owed.
+        entity_ref: Option<NamedRef> = parts.entity_ref,
         /// Currency of the amounts.
-        currency: CurrencyCode = *currency,
-        /// Largest number up to which usage is accepted.
-        max: ExactNumber = limit.max,
-        /// Number now; below zero if the customer has more balance than is owed.
+        currency: Option<CurrencyCode> = limit.metric.currency(),
+        /// Contract whose service periods are counted.
+        contract_ref: Option<AssignedRef> = parts.contract_ref,
+        /// Number of the contract product.
+        product_no: Option<u16> = parts.product_no.map(|no| no.0),
+        /// Usage product whose quantity is counted.
+        usage_product_ref: Option<NamedRef> = parts.usage_product_ref,
+        /// Line item that counts the usage; null for all.
+        line_item_id: Option<NamedRef> = parts.line_item_id,
+        /// Largest number up to which usage is accepted; null for any number.
+        max: Option<ExactNumber> = limit.levels.max,
+        /// Numbers that notify when they are reached, in ascending order.
+        thresholds: Vec<ExactNumber> = limit.levels.thresholds.iter().copied(),
+        /// First day of the service period that is counted; null for an amount owed, and without a present period.
+        window_start: Option<DateText> = window_start,
+        /// Last day of the service period that is counted.
+        window_end: Option<DateText> = window_end,
+        /// Number now; an amount owed is below zero if the customer has more balance than is owed.
         value: ExactNumber = *value,
-        /// What may still be used: `max` less `value`, at least 0.
-        left: ExactNumber = *left,
+        /// What may still be used: `max` less `value`, at least 0; null without `max`.
+        left: Option<ExactNumber> = *left,
         /// How far `value` is above `max`, at least 0.
         above: ExactNumber = *above,
         /// Time of creation.
@@ -75,17 +148,27 @@ answer! {
     /// A limit in the audit log.
     AuditedLimitJson of view: LimitView {
         let limit = &view.number.limit;
-        let LimitMetric::Owed { entity_ref, currency } = &limit.metric;
+        let parts = MetricParts::of(&limit.metric);
         /// Number that the limit watches.
         metric: LimitMetricWord = limit.metric.kind(),
         /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
-        /// Supplier entity.
-        entity_ref: NamedRef = entity_ref,
+        /// Supplier entity of an amount owed.
+        entity_ref: Option<NamedRef> = parts.entity_ref,
         /// Currency of the amounts.
-        currency: CurrencyCode = *currency,
-        /// Largest number up to which usage is accepted.
-        max: ExactNumber = limit.max,
+        currency: Option<CurrencyCode> = limit.metric.currency(),
+        /// Contract whose service periods are counted.
+        contract_ref: Option<AssignedRef> = parts.contract_ref,
+        /// Number of the contract product.
+        product_no: Option<u16> = parts.product_no.map(|no| no.0),
+        /// Usage product whose quantity is counted.
+        usage_product_ref: Option<NamedRef> = parts.usage_product_ref,
+        /// Line item that counts the usage; null for all.
+        line_item_id: Option<NamedRef> = parts.line_item_id,
+        /// Largest number up to which usage is accepted; null for any number.
+        max: Option<ExactNumber> = limit.levels.max,
+        /// Numbers that notify when they are reached, in ascending order.
+        thresholds: Vec<ExactNumber> = limit.levels.thresholds.iter().copied(),
     }
 }
 
@@ -102,15 +185,20 @@ answer! {
 answer! {
     /// What is left of a limit.
     LimitLeftJson of number: LimitValue {
+        let (window_start, window_end) = days(number.window);
         /// Reference of the limit.
         limit_ref: AssignedRef = number.limit.limit_ref,
         /// Number that the limit watches.
         metric: LimitMetricWord = number.limit.metric.kind(),
         /// Number now.
         value: ExactNumber = number.value,
-        /// Largest number up to which usage is accepted.
-        max: ExactNumber = number.limit.max,
-        /// What may still be used: `max` less `value`, at least 0.
-        left: ExactNumber = number.left,
+        /// Largest number up to which usage is accepted; null for any number.
+        max: Option<ExactNumber> = number.limit.levels.max,
+        /// What may still be used: `max` less `value`, at least 0; null without `max`.
+        left: Option<ExactNumber> = number.left,
+        /// First day of the service period that is counted; null for an amount owed, and without a present period.
+        window_start: Option<DateText> = window_start,
+        /// Last day of the service period that is counted.
+        window_end: Option<DateText> = window_end,
     }
 }

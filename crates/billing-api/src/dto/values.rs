@@ -75,6 +75,8 @@ macro_rules! text_values {
 pub struct Email;
 /// An amount whose currency, and therefore number of digits, is not known yet.
 pub struct AmountText;
+/// An amount or a quantity, also below zero, whose number of digits is not known yet.
+pub struct ThresholdText;
 /// A positive quantity.
 pub struct AboveZero;
 /// The quantity of reported usage, which is rounded.
@@ -176,6 +178,7 @@ values! {
     AboveZero of Quantity as QuantityInput: |node| node.decimal(above_zero);
     ReportedQuantity of Quantity as ReportedQuantityInput: |node| node.decimal(Quantity::parse_reported);
     AmountText of String as QuantityInput: |node| node.decimal(|text| Quantity::parse(text).map(|_| text.to_owned()));
+    ThresholdText of String as SignedPriceInput: |node| node.decimal(|text| SignedPrice::parse(text).map(|_| text.to_owned()));
     CustomerRef as NamedRef: |node| node.parsed(CustomerRef::parse), NamedRef: |it| NamedRef::from(it);
     EntityRef as NamedRef: |node| node.parsed(EntityRef::parse), NamedRef: |it| NamedRef::from(it);
     UsageProductRef as NamedRef: |node| node.parsed(UsageProductRef::parse), NamedRef: |it| NamedRef::from(it);

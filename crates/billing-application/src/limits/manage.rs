@@ -3,39 +3,37 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::audit::AuditAction;
-use billing_domain::limit::{Limit, LimitMetric, LimitValue, MAX_DRAFTS, MAX_LIMITS, MetricKind};
+use billing_domain::decimal::Decimal;
+use billing_domain::limit::{Limit, LimitValue, MAX_DRAFTS, MAX_LIMITS};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Insertion, Lock};
+use billing_domain::patch::Patch;
+use billing_domain::ports::Lock;
 use billing_domain::refs::{CustomerId, CustomerRef, LimitRef};
 use billing_domain::refusal::Refusal;
 
-use super::watch::{BookAmounts, Watch};
-use super::{CustomerLimits, LimitRequest, LimitView};
+use super::metric::{FoundMetric, find_metric};
+use super::watch::{AddedNumbers, Watch, WatchedNumbers};
+use super::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
-use crate::catalog::{entity_of_customer, narrow_to_customer};
-use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
+use crate::catalog::narrow_to_customer;
+use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// Creates a limit. From then on, usage is rejected that would raise its number above the maximum.
 ///
 /// # Errors
 /// Returns one of these errors:
 /// - [`UseCaseError::Invalid`] for an unknown reference, a maximum with too many decimals, or more limits than allowed.
-/// - [`UseCaseError::Conflict`] `limit_exists` if the customer has a limit of the same metric and account.
+/// - [`UseCaseError::Conflict`] `limit_exists` if the customer has a limit of the same number.
 /// - [`UseCaseError::Conflict`] `too_many_drafts` if the account has too many drafts.
 pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<LimitView> {
     let organization = cx.organization;
-    let customer = cx.tx.customers_by_refs(organization, std::slice::from_ref(&request.customer_ref))?.pop();
-    let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
-    let entity_ref = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?.entity_ref;
-    let metric = match request.metric {
-        MetricKind::Owed => LimitMetric::Owed { entity_ref, currency: request.currency },
-    };
+    let FoundMetric { metric, customer, account } = find_metric(cx, request)?;
     let limit = Limit {
         limit_ref: LimitRef::from_uuid(cx.services.ids.new_id()),
         customer_id: customer.id,
-        max: metric.parse_max(&request.max)?,
+        levels: metric.parse_levels(request.max.as_deref(), &request.thresholds)?,
         metric,
         created_at: cx.now,
         updated_at: cx.now,
@@ -46,45 +44,53 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
     }
     cx.lock_accounts(&[customer.id])?;
     // Later transactions of the customer meet at this row.
-    cx.tx.hold_account(organization, &limit.account())?;
+    cx.tx.hold_account(organization, &account)?;
     let others = cx.tx.limits_of(organization, &[customer.id])?;
     if others.iter().any(|other| other.metric == limit.metric) {
-        let detail = "the customer already has a limit of this metric, entity and currency: edit that limit";
+        let detail = "the customer already has a limit of this number: edit that limit";
         return Err(Refusal::conflict("limit_exists", detail).into());
     }
     if others.len() >= MAX_LIMITS {
-        let detail = format!("must be a customer with fewer than {MAX_LIMITS} limits: delete a limit, or edit one");
-        return Err(Refusal::field(&["customer_ref"], "too_many_limits", detail).into());
+        let field = if limit.metric.product().is_some() { "contract_ref" } else { "customer_ref" };
+        let detail = format!("must be of a customer with fewer than {MAX_LIMITS} limits: delete a limit, or edit one");
+        return Err(Refusal::field(&[field], "too_many_limits", detail).into());
     }
-    let drafts: usize = cx.tx.contracts_with_drafts(organization, &BTreeSet::from([limit.account()]))?.values().sum();
-    if drafts > MAX_DRAFTS {
-        let detail = format!(
-            "the account has {drafts} drafts, and each of them would be read for each event: a limit needs at most {MAX_DRAFTS}"
-        );
-        return Err(Refusal::conflict("too_many_drafts", detail).into());
+    if let Some(account) = limit.account() {
+        let drafts: usize = cx.tx.contracts_with_drafts(organization, &BTreeSet::from([account]))?.values().sum();
+        if drafts > MAX_DRAFTS {
+            let detail = format!(
+                "the account has {drafts} drafts, and each of them would be read for each event: a limit needs at most {MAX_DRAFTS}"
+            );
+            return Err(Refusal::conflict("too_many_drafts", detail).into());
+        }
     }
-    if cx.tx.insert_limit(organization, &limit)? != Insertion::Done {
-        return Err(UseCaseError::InvariantViolation("a limit that is there already"));
-    }
+    cx.tx.insert_limit(organization, &limit)?;
     let view = view_of(cx, limit, customer.customer_ref)?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Limit(&view)))?;
     Ok(view)
 }
 
-/// Changes the maximum of a limit, at once.
+/// Changes the levels of a limit, at once.
 ///
 /// # Errors
-/// Returns [`UseCaseError::Unknown`] if the limit does not exist, or [`UseCaseError::Invalid`] for a maximum with too many
-/// decimals.
-pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, max: &str) -> UseCaseResult<LimitView> {
+/// Returns [`UseCaseError::Unknown`] if the limit does not exist, or [`UseCaseError::Invalid`] for a number with too many decimals.
+pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, edit: &LimitEdit) -> UseCaseResult<LimitView> {
     let (before, customer_ref) = lock_limit(cx, limit_ref, false)?;
-    let max = before.metric.parse_max(max)?;
+    let max = match &edit.max {
+        Patch::Keep => before.levels.max.map(|max| max.to_string()),
+        Patch::Clear => None,
+        Patch::Set(max) => Some(max.clone()),
+    };
+    let thresholds = edit.thresholds.clone();
+    let thresholds = thresholds.unwrap_or_else(|| before.levels.thresholds.iter().map(Decimal::to_string).collect());
+    let levels = before.metric.parse_levels(max.as_deref(), &thresholds)?;
     let before = view_of(cx, before, customer_ref.clone())?;
-    let limit = Limit { max, updated_at: cx.now, ..before.number.limit.clone() };
+    let limit = Limit { levels, updated_at: cx.now, ..before.number.limit.clone() };
     if !cx.tx.update_limit(cx.organization, &limit)? {
         return Err(UseCaseError::Unknown(ResourceKind::Limit));
     }
-    let view = LimitView { number: LimitValue::new(limit, before.number.value)?, customer_ref };
+    let LimitValue { window, value, .. } = before.number;
+    let view = LimitView { number: LimitValue::new(limit, window, value)?, customer_ref };
     cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Limit(&before), AuditSubject::Limit(&view)))?;
     Ok(view)
 }
@@ -163,8 +169,8 @@ fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseC
 /// Returns limits with their numbers, by customer.
 fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
     let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-    let watch = Watch::read(cx.tx, cx.organization, limits, &BTreeSet::new(), cx.now)?;
-    customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &BookAmounts::new())?))).collect()
+    let watch = Watch::read(cx.tx, cx.organization, limits, &BTreeMap::new(), (WatchedNumbers::Now, cx.now))?;
+    customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &AddedNumbers::new())?))).collect()
 }
 
 fn view_of(cx: &mut Cx<'_>, limit: Limit, customer_ref: CustomerRef) -> UseCaseResult<LimitView> {

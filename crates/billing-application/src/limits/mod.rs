@@ -1,28 +1,51 @@
 //! Limits of customers (billing rules 11).
 
 mod manage;
+mod metric;
 mod watch;
 
 use billing_domain::limit::{LimitValue, MetricKind};
 use billing_domain::money::Currency;
-use billing_domain::refs::{CustomerRef, EntityRef};
+use billing_domain::patch::Patch;
+use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 
 pub use manage::{create_limit, delete_limit, edit_limit, get_limit, limits_left, list_limits};
-pub(crate) use watch::{BookAmounts, Watch};
+pub(crate) use watch::{AddedNumbers, Watch};
 
-/// A request to create a limit.
+/// A request to create a limit. Each metric needs other fields.
 #[derive(Clone, Debug)]
 pub struct LimitRequest {
     /// The number to watch.
     pub metric: MetricKind,
-    /// The customer.
-    pub customer_ref: CustomerRef,
-    /// The entity that bills; the customer's or the default entity if `None`.
+    /// The customer, for an amount owed.
+    pub customer_ref: Option<CustomerRef>,
+    /// The entity that bills, for an amount owed; the customer's or the default entity if `None`.
     pub entity_ref: Option<EntityRef>,
-    /// The currency of the amounts.
-    pub currency: Currency,
+    /// The currency, for an amount owed.
+    pub currency: Option<Currency>,
+    /// The contract, for the number of a service period.
+    pub contract_ref: Option<ContractRef>,
+    /// The pricing of the contract product.
+    pub pricing_ref: Option<PricingRef>,
+    /// The contract product.
+    pub product_no: Option<ProductNo>,
+    /// The usage product, for a quantity.
+    pub usage_product_ref: Option<UsageProductRef>,
+    /// The line item, for a quantity; all line items of the usage product if `None`.
+    pub line_item_id: Option<LineItemId>,
     /// The largest number up to which usage is accepted, as a decimal.
-    pub max: String,
+    pub max: Option<String>,
+    /// The numbers that notify when they are reached, as decimals.
+    pub thresholds: Vec<String>,
+}
+
+/// Changes to a limit.
+#[derive(Clone, Debug)]
+pub struct LimitEdit {
+    /// The largest number up to which usage is accepted, as a decimal.
+    pub max: Patch<String>,
+    /// The numbers that notify when they are reached, as decimals; `None` keeps them.
+    pub thresholds: Option<Vec<String>>,
 }
 
 /// A limit with its number and its customer.

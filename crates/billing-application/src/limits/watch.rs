@@ -6,14 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::calendar::Timestamp;
-use billing_domain::ledger::limit::added_to_account;
+use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::decimal::{Decimal, exact_add};
+use billing_domain::ledger::limit::{added_to_number, window_at};
 use billing_domain::ledger::{ContractBook, Extent};
 use billing_domain::limit::{Limit, LimitValue};
 use billing_domain::money::MoneySum;
 use billing_domain::ports::Tx;
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::basics::distinct;
@@ -21,61 +22,100 @@ use crate::book_repository;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 
+/// A service period: its contract product and first day.
+type PeriodKey = (ContractRef, ProductNo, Date);
+
+/// The numbers of limits that a transaction needs.
+#[derive(Clone, Copy)]
+pub(crate) enum WatchedNumbers<'p> {
+    /// The numbers of now.
+    Now,
+    /// The numbers that usage in these periods of the transaction's books can change.
+    Of(&'p BTreeSet<PeriodKey>),
+}
+
 /// The limits of customers, and the parts of their numbers that a transaction does not change.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// In the order of their references.
-    limits: Vec<Limit>,
-    /// What is owed in each account, besides the contracts whose books the transaction has.
-    owed: BTreeMap<AccountKey, MoneySum>,
+    /// In the order of the limits' references.
+    numbers: Vec<WatchedNumber>,
 }
 
-/// What each book of a transaction adds to each account.
-pub(crate) type BookAmounts = BTreeMap<(ContractRef, AccountKey), MoneySum>;
+struct WatchedNumber {
+    limit: Limit,
+    window: Option<Period>,
+    /// The number without the contracts whose books the transaction has.
+    without_own: Decimal,
+}
+
+impl WatchedNumber {
+    fn added_by(&self, book: &ContractBook) -> UseCaseResult<Decimal> {
+        Ok(added_to_number(book, &self.limit, self.window.map(|window| window.start()))?)
+    }
+
+    /// Returns whether a contract can change the number.
+    fn counts(&self, book: &ContractBook) -> bool {
+        let is_of_contract =
+            self.limit.metric.product().is_none_or(|(contract_ref, _)| contract_ref == book.contract.contract_ref);
+        self.limit.customer_id == book.contract.customer_id && is_of_contract
+    }
+}
+
+/// What each book of a transaction adds to each number, by the index of the number.
+pub(crate) type AddedNumbers = BTreeMap<(ContractRef, usize), Decimal>;
 
 impl Watch {
-    /// Reads the numbers of limits. The books of the contracts `own` are added later.
+    /// Reads the numbers of limits. The books `own` are added later.
     pub(crate) fn read(
         tx: &mut dyn Tx,
         organization: OrganizationId,
         limits: Vec<Limit>,
-        own: &BTreeSet<ContractRef>,
-        now: Timestamp,
+        own: &BTreeMap<ContractRef, ContractBook>,
+        (wanted, now): (WatchedNumbers<'_>, Timestamp),
     ) -> UseCaseResult<Self> {
-        if limits.is_empty() {
-            return Ok(Self::default());
+        let owed = owed_in(tx, organization, limits.iter().filter_map(Limit::account).collect())?;
+        let mut others: BTreeSet<ContractKey> = match wanted {
+            WatchedNumbers::Of(_) => BTreeSet::new(),
+            WatchedNumbers::Now => limits.iter().filter_map(|limit| contract_of(organization, limit)).collect(),
+        };
+        if !owed.is_empty() {
+            others.extend(tx.contracts_with_drafts(organization, &owed.keys().cloned().collect())?.into_keys());
         }
-        let keys: BTreeSet<AccountKey> = limits.iter().map(Limit::account).collect();
-        let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-        let mut owed: BTreeMap<AccountKey, MoneySum> =
-            keys.iter().map(|key| (key.clone(), MoneySum::zero(key.currency))).collect();
-        for (key, unapplied) in tx.accounts(organization, Some(&customers))? {
-            if let Some(sum) = owed.get_mut(&key) {
-                *sum = sum.checked_sub(unapplied)?;
+        others.retain(|contract| !own.contains_key(&contract.contract));
+        let headers = if others.is_empty() {
+            Vec::new()
+        } else {
+            book_repository::load_headers(tx, organization, &Vec::from_iter(others))?
+        };
+        let others = load_open_books(tx, organization, headers, now)?;
+        let mut numbers: Vec<WatchedNumber> = Vec::new();
+        for limit in limits {
+            if let Some(account) = limit.account() {
+                let sum = owed.get(&account).copied().unwrap_or(MoneySum::zero(account.currency));
+                numbers.push(WatchedNumber { limit, window: None, without_own: sum.to_decimal() });
+                continue;
             }
+            let windows = windows_of(&limit, own.values(), &others, (wanted, now))?;
+            let number = |window| WatchedNumber { limit: limit.clone(), window, without_own: limit.metric.zero() };
+            numbers.extend(windows.into_iter().map(number));
         }
-        let due = tx.due_by_day(organization, &customers)?.into_iter().map(|(key, _, amount)| (key, amount));
-        for (key, amount) in due.chain(tx.written_off(organization, &customers)?) {
-            if let Some(sum) = owed.get_mut(&key) {
-                *sum = sum.checked_add(amount)?;
-            }
-        }
-        let drafted = tx.contracts_with_drafts(organization, &keys)?;
-        let others: Vec<ContractKey> = drafted.into_keys().filter(|contract| !own.contains(&contract.contract)).collect();
-        if !others.is_empty() {
-            let books = book_repository::load_headers(tx, organization, &others)?;
-            for book in load_open_books(tx, organization, books, now)? {
-                for (key, sum) in owed.iter_mut().filter(|(key, _)| key.customer_id == book.contract.customer_id) {
-                    *sum = sum.checked_add(added_to_account(&book, key)?)?;
+        for number in &mut numbers {
+            for book in &others {
+                if number.counts(book) {
+                    number.without_own = exact_add(number.without_own, number.added_by(book)?)?;
                 }
             }
         }
-        Ok(Self { limits, owed })
+        Ok(Self { numbers })
     }
 
     /// Locks the accounts of the watched customers among these books, and reads the numbers of their limits. Books that were
     /// loaded for drafts get the rows that the numbers need.
-    pub(crate) fn lock(cx: &mut Cx<'_>, books: &mut BTreeMap<ContractRef, ContractBook>) -> UseCaseResult<Self> {
+    pub(crate) fn lock(
+        cx: &mut Cx<'_>,
+        books: &mut BTreeMap<ContractRef, ContractBook>,
+        periods: &BTreeSet<PeriodKey>,
+    ) -> UseCaseResult<Self> {
         let watched = books.values().filter(|book| book.contract.is_watched);
         let customers = distinct(watched.map(|book| book.contract.customer_id));
         if customers.is_empty() {
@@ -102,37 +142,91 @@ impl Watch {
             }
             books.insert(contract_ref, book);
         }
-        let own = books.keys().copied().collect();
-        Self::read(cx.tx, cx.organization, limits, &own, cx.now)
+        Self::read(cx.tx, cx.organization, limits, books, (WatchedNumbers::Of(periods), cx.now))
     }
 
-    /// Returns whether a customer has limits.
+    /// Returns whether a customer has numbers here.
     pub(crate) fn has(&self, customer_id: CustomerId) -> bool {
-        self.limits.iter().any(|limit| limit.customer_id == customer_id)
+        self.numbers.iter().any(|number| number.limit.customer_id == customer_id)
     }
 
-    /// Notes what a book adds to the accounts of its customer's limits.
-    pub(crate) fn note(&self, amounts: &mut BookAmounts, book: &ContractBook) -> UseCaseResult<()> {
-        let contract_ref = book.contract.contract_ref;
-        for key in self.owed.keys().filter(|key| key.customer_id == book.contract.customer_id) {
-            amounts.insert((contract_ref, key.clone()), added_to_account(book, key)?);
+    /// Notes what a book adds to the numbers.
+    pub(crate) fn note(&self, added: &mut AddedNumbers, book: &ContractBook) -> UseCaseResult<()> {
+        for (index, number) in self.numbers.iter().enumerate().filter(|(_, number)| number.counts(book)) {
+            added.insert((book.contract.contract_ref, index), number.added_by(book)?);
         }
         Ok(())
     }
 
-    /// Returns the numbers of a customer's limits, with the amounts of the transaction's books.
-    pub(crate) fn values(&self, customer_id: CustomerId, amounts: &BookAmounts) -> UseCaseResult<Vec<LimitValue>> {
-        let of_customer = self.limits.iter().filter(|limit| limit.customer_id == customer_id);
-        let value = |limit: &Limit| {
-            let key = limit.account();
-            let mut sum = self.owed.get(&key).copied().unwrap_or(MoneySum::zero(key.currency));
-            for (_, amount) in amounts.iter().filter(|((_, of), _)| *of == key) {
-                sum = sum.checked_add(*amount)?;
-            }
-            Ok(LimitValue::new(limit.clone(), sum.to_decimal())?)
+    /// Returns the numbers of a customer's limits, with those of the transaction's books.
+    pub(crate) fn values(&self, customer_id: CustomerId, added: &AddedNumbers) -> UseCaseResult<Vec<LimitValue>> {
+        let of_customer = self.numbers.iter().enumerate().filter(|(_, number)| number.limit.customer_id == customer_id);
+        let value = |(index, number): (usize, &WatchedNumber)| {
+            let own = added.iter().filter(|((_, of), _)| *of == index).map(|(_, added)| *added);
+            let value = own.into_iter().try_fold(number.without_own, exact_add)?;
+            Ok(LimitValue::new(number.limit.clone(), number.window, value)?)
         };
         of_customer.map(value).collect()
     }
+}
+
+/// Returns what is owed in accounts, without the drafts.
+fn owed_in(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    accounts: BTreeSet<AccountKey>,
+) -> UseCaseResult<BTreeMap<AccountKey, MoneySum>> {
+    let customers = distinct(accounts.iter().map(|account| account.customer_id));
+    let mut owed: BTreeMap<AccountKey, MoneySum> =
+        accounts.into_iter().map(|key| (key.clone(), MoneySum::zero(key.currency))).collect();
+    if customers.is_empty() {
+        return Ok(owed);
+    }
+    for (key, unapplied) in tx.accounts(organization, Some(&customers))? {
+        if let Some(sum) = owed.get_mut(&key) {
+            *sum = sum.checked_sub(unapplied)?;
+        }
+    }
+    let due = tx.due_by_day(organization, &customers)?.into_iter().map(|(key, _, amount)| (key, amount));
+    for (key, amount) in due.chain(tx.written_off(organization, &customers)?) {
+        if let Some(sum) = owed.get_mut(&key) {
+            *sum = sum.checked_add(amount)?;
+        }
+    }
+    Ok(owed)
+}
+
+/// Returns the contract whose service periods a limit counts.
+fn contract_of(organization: OrganizationId, limit: &Limit) -> Option<ContractKey> {
+    let (contract, _) = limit.metric.product()?;
+    Some(ContractKey { organization, customer: limit.customer_id, contract })
+}
+
+/// Returns the service periods of a limit's product: the present one, and those that usage can change. Returns `[None]` if all
+/// numbers of now are wanted and there is no present period.
+fn windows_of<'b>(
+    limit: &Limit,
+    own: impl Iterator<Item = &'b ContractBook>,
+    others: &'b [ContractBook],
+    (wanted, now): (WatchedNumbers<'_>, Timestamp),
+) -> UseCaseResult<Vec<Option<Period>>> {
+    let Some((contract_ref, product_no)) = limit.metric.product() else { return Ok(vec![None]) };
+    let is_meant = |book: &&ContractBook| book.contract.contract_ref == contract_ref;
+    let (book, changed) = match wanted {
+        WatchedNumbers::Now => (own.chain(others).find(is_meant), None),
+        WatchedNumbers::Of(periods) => ({ own }.find(is_meant), Some(periods)),
+    };
+    let mut windows: BTreeMap<Date, Period> = BTreeMap::new();
+    if let Some(book) = book {
+        let present = window_at(book, product_no, now)?;
+        let of_product = changed.into_iter().flatten().filter(|(contract, no, _)| (*contract, *no) == (contract_ref, product_no));
+        let changed = of_product.filter_map(|(_, no, start)| Some(book.contract.period_from(*no, *start)?.days()));
+        windows.extend(present.into_iter().chain(changed).map(|window| (window.start(), window)));
+    }
+    if windows.is_empty() && matches!(wanted, WatchedNumbers::Now) {
+        return Ok(vec![None]);
+    }
+    Ok(windows.into_values().map(Some).collect())
 }
 
 /// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books in the same order.

@@ -200,7 +200,7 @@ impl<'a> IngestBatch<'a> {
             progress.live = self.lock_totals(cx, &matched, &mut books)?;
         }
         let all = matched.len();
-        let watch = Watch::lock(cx, &mut books)?;
+        let watch = Watch::lock(cx, &mut books, &periods_of(&matched))?;
         let (limited, free): (Vec<_>, Vec<_>) = matched.into_iter().partition(|matched| watch.has(matched.resolved.customer.id));
         Self::post_groups(cx, &mut books, free, &mut progress)?;
         self.post_within_limits(cx, &watch, &mut books, limited, &mut progress)?;
@@ -338,8 +338,7 @@ impl<'a> IngestBatch<'a> {
         matched: &[MatchedEvent<'_>],
         known: &BTreeMap<PeriodKey, &[BookDocument]>,
     ) -> UseCaseResult<(BooksByRef, BTreeSet<ContractRef>)> {
-        let periods: BTreeSet<PeriodKey> =
-            matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect();
+        let periods = periods_of(matched);
         let books = book_repository::load_draft_books(cx.tx, cx.organization, books, &periods, known)?;
         let mut off_drafts = BTreeSet::new();
         for (contract_ref, product_no, start) in periods {
@@ -578,6 +577,11 @@ fn are_stored(totals: &[(UsageKey, UsageTotal)], books: &BooksByRef) -> bool {
     let has_total =
         |(key, total): &(UsageKey, UsageTotal)| books.get(&key.contract_ref).is_some_and(|book| book.usage().get(key) == *total);
     books.values().flat_map(ContractBook::entries).all(is_of_total) && totals.iter().all(has_total)
+}
+
+/// Returns the periods of events.
+fn periods_of(matched: &[MatchedEvent<'_>]) -> BTreeSet<PeriodKey> {
+    matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect()
 }
 
 fn is_fatal(error: &UseCaseError) -> bool {

@@ -9,7 +9,7 @@ use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent, group
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
-use crate::limits::{BookAmounts, Watch};
+use crate::limits::{AddedNumbers, Watch};
 
 impl IngestProgress<'_> {
     /// Takes back the placed events but the first `kept`.
@@ -55,7 +55,7 @@ impl IngestBatch<'_> {
         }
         for (customer_id, mut events) in of_customers {
             events.sort_by_key(|event| event.resolved.index);
-            let mut amounts = BookAmounts::new();
+            let mut amounts = AddedNumbers::new();
             for book in books.values().filter(|book| book.contract.customer_id == customer_id) {
                 watch.note(&mut amounts, book)?;
             }
@@ -70,7 +70,7 @@ impl IngestBatch<'_> {
     fn post_whole<'n>(
         &self,
         cx: &Cx<'_>,
-        (watch, customer_id, amounts): (&Watch, CustomerId, &BookAmounts),
+        (watch, customer_id, amounts): (&Watch, CustomerId, &AddedNumbers),
         books: &mut BooksByRef,
         events: &[MatchedEvent<'n>],
         progress: &mut IngestProgress<'n>,
@@ -104,7 +104,7 @@ impl IngestBatch<'_> {
     fn post_each<'n>(
         &self,
         cx: &Cx<'_>,
-        (watch, customer_id, mut amounts): (&Watch, CustomerId, BookAmounts),
+        (watch, customer_id, mut amounts): (&Watch, CustomerId, AddedNumbers),
         books: &mut BooksByRef,
         events: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,

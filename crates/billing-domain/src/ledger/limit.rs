@@ -1,12 +1,78 @@
 //! The numbers of limits, and the usage that limits reject (billing rules 11).
 
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
+
 use super::{ContractBook, Entry};
+use crate::calendar::{Period, Timestamp};
+use crate::contract::ProductPeriod;
 use crate::decimal::exact_add;
 use crate::document::lines::sign;
-use crate::limit::{LimitReached, LimitValue};
+use crate::document::totals::{NetPrice, lines_of_period, usage_key};
+use crate::limit::{Limit, LimitMetric, LimitReached, LimitValue};
 use crate::money::{Money, MoneyError, MoneySum};
 use crate::receivables::AccountKey;
+use crate::refs::{LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
+
+/// Returns the service period of a product at an instant, in the time zone of the product's entity. Returns `None` if the contract
+/// bills no such period.
+///
+/// # Errors
+/// Returns [`Refusal::Broken`] when the book lacks the entity.
+pub fn window_at(book: &ContractBook, product_no: ProductNo, now: Timestamp) -> Result<Option<Period>, Refusal> {
+    let product = book.contract.product(product_no);
+    let Some((product, terms)) = product.and_then(|product| Some((product, product.newest_terms()?))) else { return Ok(None) };
+    Ok(product.period_at(book.today(terms, now)?).map(|period| period.days()))
+}
+
+/// Returns what a book adds to the number of a limit, in units of its metric. `period_start` is the first day of the service period,
+/// which the number of a service period needs.
+///
+/// # Errors
+/// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
+pub fn added_to_number(book: &ContractBook, limit: &Limit, period_start: Option<NaiveDate>) -> Result<Decimal, Refusal> {
+    if let Some(account) = limit.account() {
+        return Ok(added_to_account(book, &account)?.to_decimal());
+    }
+    let of_book = limit.metric.product().filter(|(contract_ref, _)| *contract_ref == book.contract.contract_ref);
+    let period = of_book.zip(period_start).and_then(|((_, product_no), start)| book.contract.period_from(product_no, start));
+    match (&limit.metric, period) {
+        (LimitMetric::Spend { currency, .. }, Some(period)) if period.terms.pricing.currency == *currency => {
+            Ok(price_of(book, &period)?.to_decimal())
+        }
+        (LimitMetric::Quantity { usage_product_ref, line_item_id, .. }, Some(period)) => {
+            quantity_of(book, &period, usage_product_ref, line_item_id.as_ref())
+        }
+        _ => Ok(limit.metric.zero()),
+    }
+}
+
+/// Returns the price of a service period after the discount and before tax, on all documents.
+fn price_of(book: &ContractBook, period: &ProductPeriod<'_>) -> Result<Money, Refusal> {
+    let lines = lines_of_period(&book.contract, period, period.terms.line_items.iter(), (book.usage(), book.charges()))?;
+    Ok(NetPrice::of(&lines, period, book.charges())?.amount()?)
+}
+
+/// Returns the quantity that a line item rates in a service period. Without a line item, all running totals of the usage product
+/// count, in the aggregation of its first line item.
+fn quantity_of(
+    book: &ContractBook,
+    period: &ProductPeriod<'_>,
+    usage_product_ref: &UsageProductRef,
+    line_item_id: Option<&LineItemId>,
+) -> Result<Decimal, Refusal> {
+    let contract_ref = book.contract.contract_ref;
+    let mut items = period.terms.metering(usage_product_ref);
+    let Some((item, metered)) = items.find(|(item, _)| line_item_id.is_none_or(|id| item.id == *id)) else {
+        return Ok(Decimal::ZERO);
+    };
+    let total = match line_item_id {
+        Some(_) => book.usage().of_line_item(contract_ref, period, (item, metered))?,
+        None => book.usage().joined(&usage_key(contract_ref, period, usage_product_ref))?,
+    };
+    Ok(total.quantity(metered.aggregation))
+}
 
 /// Returns what a book adds to the amount owed in an account, beyond the stored amounts that are due, written off or unapplied:
 /// the totals of its drafts, and of the documents that decisions issued or voided since the book was loaded. Credits count
@@ -14,7 +80,7 @@ use crate::refusal::Refusal;
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
-pub fn added_to_account(book: &ContractBook, account: &AccountKey) -> Result<MoneySum, Refusal> {
+fn added_to_account(book: &ContractBook, account: &AccountKey) -> Result<MoneySum, Refusal> {
     let mut sum = MoneySum::zero(account.currency);
     for (draft, total) in book.draft_totals()? {
         if AccountKey::of(draft) == *account {
@@ -46,10 +112,10 @@ fn signed(sign: i64, amount: Money) -> Result<Money, MoneyError> {
 /// [`Refusal::AmountOutOfRange`] on overflow.
 pub fn judge(before: &[LimitValue], after: &[LimitValue]) -> Result<(), Refusal> {
     for (before, after) in before.iter().zip(after) {
-        if after.value > before.value && after.value > after.limit.max {
+        let Limit { limit_ref, metric, levels, .. } = &after.limit;
+        if let Some(max) = levels.max.filter(|max| after.value > before.value && after.value > *max) {
             let needed = exact_add(after.value, -before.value)?;
-            let (limit_ref, metric, max) = (after.limit.limit_ref, after.limit.metric.kind(), after.limit.max);
-            let reached = LimitReached { limit_ref, metric, max, value: before.value, needed };
+            let reached = LimitReached { limit_ref: *limit_ref, metric: metric.kind(), max, value: before.value, needed };
             return Err(Refusal::LimitReached(Box::new(reached)));
         }
     }
@@ -63,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::limit::{Limit, LimitMetric};
+    use crate::limit::LimitLevels;
     use crate::money::Currency;
     use crate::refs::{CustomerId, EntityRef, LimitRef};
 
@@ -75,12 +141,12 @@ mod tests {
                 entity_ref: EntityRef::parse("main").expect("a reference"),
                 currency: Currency::from_code("EUR").expect("a currency"),
             },
-            max: Decimal::new(max, 2),
+            levels: LimitLevels { max: Some(Decimal::new(max, 2)), thresholds: Vec::new() },
             created_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
             updated_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
         };
         let value = |(number, (value, max)): (usize, &(i64, i64))| {
-            LimitValue::new(limit(number, *max), Decimal::new(*value, 2)).expect("a small number")
+            LimitValue::new(limit(number, *max), None, Decimal::new(*value, 2)).expect("a small number")
         };
         numbers.iter().enumerate().map(value).collect()
     }
@@ -121,8 +187,8 @@ mod tests {
             [(999, 1_000, "0.01", "0.00"), (1_000, 1_000, "0.00", "0.00"), (1_150, 1_000, "0.00", "1.50")]
         {
             let number = &values(&[(value, max)])[0];
-            let found = (number.left.to_string(), number.above.to_string());
-            assert_eq!(found, (left.to_owned(), above.to_owned()));
+            let found = (number.left.map(|left| left.to_string()), number.above.to_string());
+            assert_eq!(found, (Some(left.to_owned()), above.to_owned()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Insertion, Lock, StoreResult};
+use super::{Lock, StoreResult};
 use crate::limit::Limit;
 use crate::page::{Page, PageRequest};
 use crate::receivables::AccountKey;
@@ -10,9 +10,9 @@ use crate::refs::{ContractKey, CustomerId, LimitRef, OrganizationId};
 
 /// Storage of limits.
 pub trait Limits {
-    /// Stores a new limit. Returns `Taken("metric")` when the customer has a limit of the same metric and account.
-    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<Insertion>;
-    /// Updates the maximum of a limit and the time of its last change. Returns `false` when the limit does not exist.
+    /// Stores a new limit.
+    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<()>;
+    /// Updates the levels of a limit and the time of its last change. Returns `false` when the limit does not exist.
     fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;
     /// Deletes a limit. Returns `false` when the limit does not exist.
     fn delete_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;

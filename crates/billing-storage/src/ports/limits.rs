@@ -3,24 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::limit::{Limit, LimitMetric};
+use billing_domain::limit::{Limit, LimitLevels, LimitMetric, MetricKind};
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Contracts as _, Insertion, Limits, Lock, StoreResult};
+use billing_domain::ports::{Contracts as _, Limits, Lock, StoreResult};
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, LimitRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, LimitRef, LineItemId, OrganizationId, ProductNo};
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{MAX_BINDS, counted, owned};
 use crate::in_list::{Value, one_of_ids, one_of_rows};
-use crate::row::{Cell, Row};
+use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, customers, documents, limits};
-use crate::sql_types::Bound;
+use crate::sql_types::{Bound, JsonText};
 use crate::tx::{Transaction, load_held, with_conn};
 
 /// Bound values per account.
 const ACCOUNT_COLUMNS: usize = 3;
+
+/// The customer and the contract of a draft, and the organization.
+type DraftRow = ((Cell<Uuid>, Cell<Uuid>), Cell<Uuid>);
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = limits)]
@@ -28,32 +31,68 @@ struct LimitRow {
     limit_id: Cell<Uuid>,
     customer_id: Cell<Uuid>,
     metric: String,
-    entity_ref: String,
-    currency: String,
-    max: Cell<Decimal>,
+    entity_ref: Option<String>,
+    currency: Option<String>,
+    contract_id: Option<Cell<Uuid>>,
+    product_no: Option<i32>,
+    usage_product_ref: Option<String>,
+    line_item_id: Option<String>,
+    max: Option<Cell<Decimal>>,
+    thresholds: JsonText,
     created_at: Cell<Timestamp>,
     updated_at: Cell<Timestamp>,
+}
+
+/// Returns the value of a column that the metric of a limit needs.
+fn needed<T>(row: &Row<Cell<Uuid>>, column: &str, value: Option<T>) -> StoreResult<T> {
+    value.ok_or_else(|| row.corrupt(column, "is missing"))
 }
 
 impl LimitRow {
     fn read(self) -> StoreResult<Limit> {
         let row = Row::new("limits", self.limit_id.clone());
-        let metric = LimitMetric::Owed {
-            entity_ref: row.leaf("entity_ref", &self.entity_ref)?,
-            currency: row.leaf("currency", &self.currency)?,
+        let product = || {
+            let contract_id = row.optional("contract_id", self.contract_id.clone())?;
+            let number = row.checked("product_no", u16::try_from(needed(&row, "product_no", self.product_no)?))?;
+            StoreResult::Ok((ContractRef::from_uuid(needed(&row, "contract_id", contract_id)?), ProductNo(number)))
         };
-        if metric.kind().word() != self.metric {
-            return Err(row.corrupt("metric", format_args!("{:?} of what can't be", self.metric)));
-        }
+        let currency = || needed(&row, "currency", row.optional_leaf("currency", self.currency.as_deref())?);
+        let metric = if self.metric == MetricKind::Owed.word() {
+            let entity_ref = row.optional_leaf("entity_ref", self.entity_ref.as_deref())?;
+            LimitMetric::Owed { entity_ref: needed(&row, "entity_ref", entity_ref)?, currency: currency()? }
+        } else if self.metric == MetricKind::Spend.word() {
+            let (contract_ref, product_no) = product()?;
+            LimitMetric::Spend { contract_ref, product_no, currency: currency()? }
+        } else if self.metric == MetricKind::Quantity.word() {
+            let (contract_ref, product_no) = product()?;
+            let usage_product_ref = row.optional_leaf("usage_product_ref", self.usage_product_ref.as_deref())?;
+            LimitMetric::Quantity {
+                contract_ref,
+                product_no,
+                usage_product_ref: needed(&row, "usage_product_ref", usage_product_ref)?,
+                line_item_id: row.optional_leaf("line_item_id", self.line_item_id.as_deref())?,
+            }
+        } else {
+            return Err(row.corrupt("metric", format_args!("{:?} is not a metric", self.metric)));
+        };
+        let thresholds: Vec<Cell<Decimal>> = row.json("thresholds", &self.thresholds)?;
+        let thresholds = thresholds.into_iter().map(|threshold| row.cell("thresholds", threshold));
+        let levels =
+            LimitLevels { max: row.optional("max", self.max)?, thresholds: thresholds.collect::<StoreResult<Vec<_>>>()? };
         Ok(Limit {
-            limit_ref: LimitRef::from_uuid(row.cell("limit_id", self.limit_id.clone())?),
+            limit_ref: LimitRef::from_uuid(row.cell("limit_id", self.limit_id)?),
             customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
             metric,
-            max: row.cell("max", self.max)?,
+            levels,
             created_at: row.cell("created_at", self.created_at)?,
             updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
+}
+
+/// Returns the thresholds as they are stored: a JSON array of texts.
+fn thresholds_of(levels: &LimitLevels) -> StoreResult<JsonText> {
+    to_json(&levels.thresholds.iter().map(Decimal::to_string).collect::<Vec<_>>())
 }
 
 fn read_limits(rows: Vec<LimitRow>) -> StoreResult<Vec<Limit>> {
@@ -61,30 +100,48 @@ fn read_limits(rows: Vec<LimitRow>) -> StoreResult<Vec<Limit>> {
 }
 
 impl Limits for Transaction<'_> {
-    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<Insertion> {
-        let LimitMetric::Owed { entity_ref, currency } = &limit.metric;
-        let inserted = with_conn!(self, "limits", |conn| diesel::insert_into(limits::table)
+    fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<()> {
+        let (mut entity, mut product, mut counted) = (None, None, (None, None));
+        match &limit.metric {
+            LimitMetric::Owed { entity_ref, .. } => entity = Some(entity_ref.as_str()),
+            LimitMetric::Spend { contract_ref, product_no, .. } => product = Some((*contract_ref, *product_no)),
+            LimitMetric::Quantity { contract_ref, product_no, usage_product_ref, line_item_id } => {
+                product = Some((*contract_ref, *product_no));
+                counted = (Some(usage_product_ref.as_str()), line_item_id.as_ref().map(LineItemId::as_str));
+            }
+        }
+        let thresholds = thresholds_of(&limit.levels)?;
+        with_conn!(self, "limits", |conn| diesel::insert_into(limits::table)
             .values((
                 limits::limit_id.eq(Bound(limit.limit_ref.as_uuid())),
                 limits::customer_id.eq(Bound(limit.customer_id.as_uuid())),
                 limits::organization_id.eq(Bound(organization.as_uuid())),
                 limits::metric.eq(limit.metric.kind().word()),
-                limits::entity_ref.eq(entity_ref.as_str()),
-                limits::currency.eq(currency.code()),
-                limits::max.eq(Bound(limit.max)),
+                limits::entity_ref.eq(entity),
+                limits::currency.eq(limit.metric.currency().map(|currency| currency.code())),
+                limits::contract_id.eq(product.map(|(contract_ref, _)| Bound(contract_ref.as_uuid()))),
+                limits::product_no.eq(product.map(|(_, product_no)| i32::from(product_no.0))),
+                limits::usage_product_ref.eq(counted.0),
+                limits::line_item_id.eq(counted.1),
+                limits::max.eq(limit.levels.max.map(Bound)),
+                limits::thresholds.eq(&thresholds),
                 limits::created_at.eq(Bound(limit.created_at)),
                 limits::updated_at.eq(Bound(limit.updated_at)),
             ))
-            .on_conflict_do_nothing()
             .execute(conn))?;
-        Ok(if inserted == 1 { Insertion::Done } else { Insertion::Taken("metric") })
+        Ok(())
     }
 
     fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool> {
         let id = (Bound(limit.limit_ref.as_uuid()), Bound(limit.customer_id.as_uuid()));
+        let thresholds = thresholds_of(&limit.levels)?;
         let updated = with_conn!(self, "limits", |conn| diesel::update(limits::table.find(id))
             .filter(limits::organization_id.eq(Bound(organization.as_uuid())))
-            .set((limits::max.eq(Bound(limit.max)), limits::updated_at.eq(Bound(limit.updated_at))))
+            .set((
+                limits::max.eq(limit.levels.max.map(Bound)),
+                limits::thresholds.eq(&thresholds),
+                limits::updated_at.eq(Bound(limit.updated_at)),
+            ))
             .execute(conn))?;
         Ok(updated == 1)
     }
@@ -208,10 +265,10 @@ impl Limits for Transaction<'_> {
                 () => {
                     documents::table
                         .filter(diesel::dsl::sql::<diesel::sql_types::Bool>("documents.lifecycle = 'DRAFT'"))
-                        .select((documents::customer_id, documents::contract_id, documents::organization_id))
+                        .select(((documents::customer_id, documents::contract_id), documents::organization_id))
                 };
             }
-            let rows: Vec<(Cell<Uuid>, Cell<Uuid>, Cell<Uuid>)> = if let [account] = accounts {
+            let rows: Vec<DraftRow> = if let [account] = accounts {
                 with_conn!(self, "documents", |conn| drafts!()
                     .filter(documents::customer_id.eq(Bound(account.customer_id.as_uuid())))
                     .filter(documents::entity_ref.eq(account.entity_ref.as_str()))
@@ -235,11 +292,8 @@ impl Limits for Transaction<'_> {
                     )
                     .load(conn))?
             };
-            for (customer, contract, owner) in rows {
+            for (customer, contract) in owned("documents", organization, rows)? {
                 let row = Row::new("documents", "");
-                if row.cell("organization_id", owner)? != organization.as_uuid() {
-                    continue;
-                }
                 let customer = CustomerId::from_uuid(row.cell("customer_id", customer)?);
                 let contract = ContractRef::from_uuid(row.cell("contract_id", contract)?);
                 *found.entry(ContractKey { organization, customer, contract }).or_insert(0) += 1;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::limit::{Limit, LimitMetric};
+use billing_domain::limit::{Limit, LimitLevels, LimitMetric};
 use billing_domain::page::{Direction, PageRequest};
-use billing_domain::ports::{Insertion, Lock, Store};
+use billing_domain::ports::{Lock, Store};
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{EntityRef, LimitRef};
+use billing_domain::refs::{EntityRef, LimitRef, LineItemId, ProductNo};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
@@ -22,22 +22,23 @@ fn limit(w: &World, entity_ref: &EntityRef, max: &str, seconds: i64) -> Limit {
         limit_ref: LimitRef::from_uuid(Uuid::now_v7()),
         customer_id: w.customer.id,
         metric: LimitMetric::Owed { entity_ref: entity_ref.clone(), currency: fixtures::eur() },
-        max: max.parse::<Decimal>().expect(max),
+        levels: LimitLevels { max: Some(max.parse::<Decimal>().expect(max)), thresholds: Vec::new() },
         created_at: later(seconds),
         updated_at: later(seconds),
     }
 }
 
-fn inserted(store: &dyn Store, w: &World, limit: &Limit) -> Insertion {
-    write(store, |tx| tx.insert_limit(w.org, limit))
+fn insert(store: &dyn Store, w: &World, limit: &Limit) {
+    write(store, |tx| tx.insert_limit(w.org, limit));
 }
 
 pub fn a_limit_comes_back_with_every_field(store: &dyn Store) {
     let w = world(store);
     let made = limit(&w, &w.entity.entity_ref, "999999999999999.99", 1);
-    assert_eq!(inserted(store, &w, &made), Insertion::Done);
+    insert(store, &w, &made);
     assert_eq!(read(store, |tx| tx.limit(w.org, made.limit_ref)), Some(made.clone()));
-    let edited = Limit { max: Decimal::new(0, 2), updated_at: later(9), ..made.clone() };
+    let thresholds = vec![Decimal::new(-2000, 2), Decimal::new(5, 1)];
+    let edited = Limit { levels: LimitLevels { max: None, thresholds }, updated_at: later(9), ..made.clone() };
     assert!(write(store, |tx| tx.update_limit(w.org, &edited)));
     assert_eq!(read(store, |tx| tx.limits_of(w.org, &[w.customer.id])), std::slice::from_ref(&edited));
     assert!(write(store, |tx| tx.delete_limit(w.org, &edited)));
@@ -45,21 +46,28 @@ pub fn a_limit_comes_back_with_every_field(store: &dyn Store) {
     assert_eq!(read(store, |tx| tx.limit(w.org, made.limit_ref)), None);
 }
 
-pub fn an_account_has_one_limit_of_a_metric(store: &dyn Store) {
+pub fn limits_of_all_metrics_are_listed_by_creation(store: &dyn Store) {
     let w = world(store);
-    let (first, second) = (limit(&w, &w.entity.entity_ref, "1", 1), limit(&w, &w.entity.entity_ref, "2", 2));
-    let other = limit(&w, &fixtures::entity_ref("another"), "3", 3);
-    assert_eq!(inserted(store, &w, &first), Insertion::Done);
-    assert_eq!(inserted(store, &w, &second), Insertion::Taken("metric"));
-    assert_eq!(inserted(store, &w, &other), Insertion::Done);
+    let first = limit(&w, &w.entity.entity_ref, "1", 1);
+    let (contract_ref, product_no) = (w.contract.contract_ref, ProductNo(7));
+    let spend = LimitMetric::Spend { contract_ref, product_no, currency: fixtures::eur() };
+    let quantity = |line_item_id| {
+        let usage_product_ref = fixtures::usage_product_ref("calls");
+        LimitMetric::Quantity { contract_ref, product_no, usage_product_ref, line_item_id }
+    };
+    let of_item = quantity(Some(LineItemId::parse("calls").expect("an ID")));
+    let others = [(spend, 2), (quantity(None), 3), (of_item, 4)];
+    let others = others.map(|(metric, seconds)| Limit { metric, ..limit(&w, &w.entity.entity_ref, "2", seconds) });
+    let made: Vec<Limit> = std::iter::once(first).chain(others).collect();
+    made.iter().for_each(|limit| insert(store, &w, limit));
     let listed = |page: PageRequest| {
         let page = read(store, |tx| tx.limits(w.org, Some(w.customer.id), page));
-        (page.items.into_iter().map(|limit| limit.limit_ref).collect::<Vec<_>>(), page.total)
+        (page.items, page.total)
     };
-    assert_eq!(listed(all()), (vec![first.limit_ref, other.limit_ref], 2));
+    assert_eq!(listed(all()), (made.clone(), 4));
     let backward = all().in_direction(Direction::Backward);
-    assert_eq!(listed(backward), (vec![other.limit_ref, first.limit_ref], 2));
-    assert_eq!(read(store, |tx| tx.limits(w.org, None, all())).total, 2);
+    assert_eq!(listed(backward), (made.into_iter().rev().collect(), 4));
+    assert_eq!(read(store, |tx| tx.limits(w.org, None, all())).total, 4);
 }
 
 pub fn a_watched_customer_has_watched_contracts(store: &dyn Store) {
@@ -103,7 +111,7 @@ pub fn all_accounts_of_customers_are_locked(store: &dyn Store) {
 pub fn another_organization_has_no_limits(store: &dyn Store) {
     let (w, stranger) = (world(store), world(store));
     let made = limit(&w, &w.entity.entity_ref, "1", 1);
-    assert_eq!(inserted(store, &w, &made), Insertion::Done);
+    insert(store, &w, &made);
     write(store, |tx| tx.hold_account(w.org, &key(&w)).map(drop));
     w.open(store, w.head(1));
     read(store, |tx| {

@@ -266,7 +266,7 @@ macro_rules! store_contract {
             }
             limits {
                 a_limit_comes_back_with_every_field
-                an_account_has_one_limit_of_a_metric
+                limits_of_all_metrics_are_listed_by_creation
                 a_watched_customer_has_watched_contracts
                 contracts_with_drafts_are_found_by_account
                 all_accounts_of_customers_are_locked

@@ -1,37 +1,44 @@
 //! Limits in the histories: their numbers are those that users read, and they reject what does not fit, and nothing else.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_application::balances::balance;
 use billing_application::documents::{DocumentQuery, list_documents};
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::limits::{LimitRequest, create_limit, delete_limit, edit_limit, list_limits};
-use billing_application::usage::{EventView, NO_ANSWER, NewUsageEvent, record_event};
+use billing_application::limits::{LimitEdit, LimitRequest, create_limit, delete_limit, edit_limit, list_limits};
+use billing_application::usage::{EventQuery, EventView, NO_ANSWER, NewUsageEvent, list_events, record_event};
 use billing_application::{Cx, UseCase};
+use billing_domain::calendar::Period;
+use billing_domain::catalog::Aggregation;
+use billing_domain::charge::Charges;
+use billing_domain::contract::Contract;
 use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::document::totals::{NetPrice, lines_of_period};
 use billing_domain::document::{DocumentKind, DocumentState};
-use billing_domain::limit::{LimitMetric, LimitReached, MetricKind};
+use billing_domain::ledger::BookRows;
+use billing_domain::limit::{LimitMetric, LimitReached};
 use billing_domain::money::{Currency, MoneySum};
 use billing_domain::page::PageRequest;
+use billing_domain::patch::Patch;
+use billing_domain::ports::EventSortKey;
 use billing_domain::refs::{EntityRef, LimitRef};
+use billing_domain::usage::{Placement, UsageEvent};
 use billing_testkit::fixtures;
+use rust_decimal::Decimal;
 
 use super::world::Checked;
 use super::{UseCases, same};
 use crate::support::{read, run};
 
-/// What is owed in each account, as users read it.
-type Owed = BTreeMap<(EntityRef, Currency), MoneySum>;
-
 /// The limits of a history.
 #[derive(Default)]
 pub(super) struct Limits {
     are_drawn: bool,
-    /// The limits with their maxima in minor units.
-    known: BTreeMap<(EntityRef, Currency), (LimitRef, i128)>,
-    /// Whether an event was judged since the last step.
-    is_judged: RefCell<bool>,
+    /// The limits with their maxima.
+    known: BTreeMap<LimitMetric, (LimitRef, Decimal)>,
+    /// Where the last step put an event that a limit could reject.
+    judged: RefCell<Option<Placement>>,
     /// The rejection of the last event, which was then sent again as usage that has already happened.
     rejected: RefCell<Option<LimitReached>>,
     steps: u32,
@@ -44,19 +51,125 @@ impl Limits {
     }
 }
 
-/// Returns an amount in minor units as a decimal.
-fn amount(minor: i128, currency: Currency) -> String {
-    MoneySum::from_minor(minor, currency).expect("a small amount").to_decimal().to_string()
+/// What users read: the numbers of limits are counted from it.
+pub(super) struct Figures {
+    /// What is owed in each account.
+    owed: BTreeMap<(EntityRef, Currency), MoneySum>,
+    contract: Contract,
+    events: Vec<UsageEvent>,
+    rows: BookRows,
+}
+
+impl Figures {
+    /// Returns the number of a metric; of a service period, if the metric has any.
+    fn number(&self, metric: &LimitMetric, window: Option<Period>) -> Result<Decimal, String> {
+        let period = metric.product().zip(window).and_then(|((_, no), window)| self.contract.period_from(no, window.start()));
+        match (metric, period) {
+            (LimitMetric::Owed { entity_ref, currency }, _) => {
+                let sum = self.owed.get(&(entity_ref.clone(), *currency)).copied();
+                Ok(sum.unwrap_or(MoneySum::zero(*currency)).to_decimal())
+            }
+            // An edit can move a product to a pricing in another currency.
+            (LimitMetric::Spend { currency, .. }, Some(period)) if period.terms.pricing.currency != *currency => {
+                Ok(metric.zero())
+            }
+            (LimitMetric::Spend { .. }, Some(period)) => {
+                let charges = Charges::new(self.rows.charges.iter().cloned());
+                let items = period.terms.line_items.iter();
+                let lines = lines_of_period(&self.contract, &period, items, (&self.rows.usage, &charges));
+                let net = lines.and_then(|lines| NetPrice::of(&lines, &period, &charges)?.amount());
+                net.map(|net| net.to_decimal()).map_err(|error| format!("{error:?}"))
+            }
+            (LimitMetric::Quantity { product_no, usage_product_ref, line_item_id, .. }, Some(period)) => {
+                let counts = |event: &&UsageEvent| {
+                    !event.deleted
+                        && event.placement.product_no == *product_no
+                        && event.placement.service_period.start() == period.start()
+                        && event.usage_product_ref == *usage_product_ref
+                        && line_item_id.as_ref().is_none_or(|id| self.contract.line_items_of(event).contains(id))
+                };
+                let quantities = self.events.iter().filter(counts).map(|event| event.quantity.as_decimal());
+                let mut items = period.terms.metering(usage_product_ref);
+                let item = items.find(|(item, _)| line_item_id.as_ref().is_none_or(|id| item.id == *id));
+                Ok(match item.map(|(_, metered)| metered.aggregation) {
+                    Some(Aggregation::Sum) => quantities.sum(),
+                    Some(Aggregation::Count) => Decimal::from(quantities.count()),
+                    Some(Aggregation::Max) => quantities.max().unwrap_or_default(),
+                    Some(Aggregation::Latest | Aggregation::Unique) => return Err("a metric that isn't drawn".to_owned()),
+                    None => Decimal::ZERO,
+                })
+            }
+            (_, None) => Ok(metric.zero()),
+        }
+    }
+
+    /// Returns the metrics that limits can have: of all accounts and contract products.
+    fn metrics(&self) -> Vec<LimitMetric> {
+        let account = |(entity_ref, currency): &(EntityRef, Currency)| LimitMetric::Owed {
+            entity_ref: entity_ref.clone(),
+            currency: *currency,
+        };
+        let mut all: Vec<LimitMetric> = self.owed.keys().map(account).collect();
+        let contract_ref = self.contract.contract_ref;
+        for product in &self.contract.products {
+            let Some(terms) = product.newest_terms() else { continue };
+            all.push(LimitMetric::Spend { contract_ref, product_no: product.no, currency: terms.pricing.currency });
+            for usage_product_ref in terms.metered_products().collect::<BTreeSet<_>>() {
+                let is_drawn = |aggregation| matches!(aggregation, Aggregation::Sum | Aggregation::Count | Aggregation::Max);
+                if !terms.metering(usage_product_ref).all(|(_, metered)| is_drawn(metered.aggregation)) {
+                    continue;
+                }
+                let of_item = terms.metering(usage_product_ref).last().map(|(item, _)| item.id.clone());
+                let quantity = |line_item_id| LimitMetric::Quantity {
+                    contract_ref,
+                    product_no: product.no,
+                    usage_product_ref: usage_product_ref.clone(),
+                    line_item_id,
+                };
+                all.extend([quantity(None), quantity(of_item)]);
+            }
+        }
+        all
+    }
+}
+
+/// Returns a request for a limit of a metric.
+fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
+    let of_nothing = LimitRequest {
+        metric: metric.kind(),
+        customer_ref: None,
+        entity_ref: None,
+        currency: None,
+        contract_ref: metric.product().map(|(contract_ref, _)| contract_ref),
+        pricing_ref: None,
+        product_no: metric.product().map(|(_, product_no)| product_no),
+        usage_product_ref: None,
+        line_item_id: None,
+        max: Some(max.to_string()),
+        thresholds: Vec::new(),
+    };
+    match metric {
+        LimitMetric::Owed { entity_ref, currency } => LimitRequest {
+            customer_ref: Some(fixtures::customer_ref("acme")),
+            entity_ref: Some(entity_ref.clone()),
+            currency: Some(*currency),
+            ..of_nothing
+        },
+        LimitMetric::Spend { .. } => of_nothing,
+        LimitMetric::Quantity { usage_product_ref, line_item_id, .. } => {
+            LimitRequest { usage_product_ref: Some(usage_product_ref.clone()), line_item_id: line_item_id.clone(), ..of_nothing }
+        }
+    }
 }
 
 impl UseCases {
-    /// Returns what is owed in each account: the balances, and the totals of the drafts in lists.
-    fn owed(&self) -> Result<Owed, String> {
+    /// Returns what users read: balances, lists of documents and events, and the contract.
+    fn figures(&self) -> Result<Figures, String> {
         let (services, principal) = (&self.bench.services, &self.bench.principal);
         let failed = |error: UseCaseError| format!("{error:?}");
         let customer_ref = fixtures::customer_ref("acme");
         let balances = read(services, principal, UseCase::GetBalance, |cx| balance(cx, &customer_ref)).map_err(failed)?;
-        let mut owed = Owed::new();
+        let mut owed = BTreeMap::new();
         for balance in balances {
             let sum = balance.due.checked_add(balance.written_off).and_then(|sum| sum.checked_sub(balance.unapplied));
             owed.insert((balance.entity_ref, balance.due.currency()), sum.map_err(|error| format!("{error:?}"))?);
@@ -71,54 +184,66 @@ impl UseCases {
             let changed = if draft.kind == DocumentKind::Credit { sum.checked_sub(total) } else { sum.checked_add(total) };
             *sum = changed.map_err(|error| format!("{error:?}"))?;
         }
-        Ok(owed)
+        let query = EventQuery::default();
+        let listed = read(services, principal, UseCase::ListEvents, |cx| {
+            list_events(cx, &query, EventSortKey::Timestamp, PageRequest::LARGEST)
+        });
+        let events = listed.map_err(failed)?.items.into_iter().map(|view| view.event).collect();
+        let contract = self.bench.read(|tx| tx.contract(principal.organization(), self.contract())).expect("a contract");
+        Ok(Figures { owed, contract, events, rows: self.rows() })
     }
 
-    /// Creates, edits and deletes limits now and then. Returns what is owed before the next step.
-    pub(super) fn change_limits(&mut self) -> Result<Owed, String> {
+    /// Creates, edits and deletes limits now and then. Returns the figures before the next step, if there are limits.
+    pub(super) fn change_limits(&mut self) -> Result<Option<Figures>, String> {
+        self.limits.judged.replace(None);
+        self.limits.rejected.replace(None);
         if !self.limits.are_drawn {
-            return Ok(Owed::new());
+            return Ok(None);
         }
         let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let owed = self.owed()?;
+        let figures = self.figures()?;
         self.limits.steps += 1;
         let step = self.limits.steps;
         let failed = |error: UseCaseError| format!("a limit isn't taken: {error:?}");
-        for ((entity_ref, currency), sum) in owed.iter().filter(|_| step % 3 == 1) {
+        // Each step changes other limits, so that one rejects what another one allows.
+        let drawn = figures.metrics().into_iter().enumerate().filter(|(index, _)| (step as usize + index).is_multiple_of(4));
+        for (index, metric) in drawn {
             // Some limits are reached already, some at the next event, and some never.
-            let max = (sum.minor() + [-1, 0, 1, 500, 100_000][(step as usize / 3) % 5]).max(0);
-            let account = (entity_ref.clone(), *currency);
-            if let Some((limit_ref, known)) = self.limits.known.get_mut(&account) {
-                let limit_ref = *limit_ref;
-                if step.is_multiple_of(5) {
-                    run(services, principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref)).map_err(failed)?;
-                    self.limits.known.remove(&account);
-                } else {
-                    let text = amount(max, *currency);
-                    run(services, principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &text)).map_err(failed)?;
-                    *known = max;
-                }
+            let more = [-1, 0, 1, 500, 100_000][(step as usize / 3 + index) % 5];
+            let digits = metric.currency().map_or(0, |currency| currency.exponent());
+            let present = self.present_window(&metric)?;
+            let max = (figures.number(&metric, present)? + Decimal::new(more, digits)).max(Decimal::ZERO);
+            let Some((limit_ref, known)) = self.limits.known.get_mut(&metric) else {
+                let made = run(services, principal, UseCase::CreateLimit, |cx| create_limit(cx, &request(&metric, max)));
+                let made = made.map_err(failed)?.number.limit;
+                same("the metric of a new limit", &metric, &made.metric)?;
+                self.limits.known.insert(metric, (made.limit_ref, max));
                 continue;
-            }
-            let request = LimitRequest {
-                metric: MetricKind::Owed,
-                customer_ref: fixtures::customer_ref("acme"),
-                entity_ref: Some(entity_ref.clone()),
-                currency: *currency,
-                max: amount(max, *currency),
             };
-            let made = run(services, principal, UseCase::CreateLimit, |cx| create_limit(cx, &request)).map_err(failed)?;
-            self.limits.known.insert(account, (made.number.limit.limit_ref, max));
+            let limit_ref = *limit_ref;
+            if step.is_multiple_of(5) {
+                run(services, principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref)).map_err(failed)?;
+                self.limits.known.remove(&metric);
+            } else {
+                let edit = LimitEdit { max: Patch::Set(max.to_string()), thresholds: None };
+                run(services, principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit)).map_err(failed)?;
+                *known = max;
+            }
         }
-        self.limits.is_judged.replace(false);
-        self.limits.rejected.replace(None);
-        Ok(owed)
+        Ok((!self.limits.known.is_empty()).then_some(figures))
+    }
+
+    /// Returns the present service period of a metric, as its limit shows it.
+    fn present_window(&self, metric: &LimitMetric) -> Result<Option<Period>, String> {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let listed = read(services, principal, UseCase::ListLimits, |cx| list_limits(cx, None, PageRequest::LARGEST));
+        let listed = listed.map_err(|error| format!("{error:?}"))?.items;
+        let found = listed.into_iter().find(|view| view.number.limit.metric == *metric);
+        Ok(found.and_then(|view| view.number.window))
     }
 
     /// Records an event. If a limit rejects it, sends it again as usage that has already happened.
     pub(super) fn report(&self, cx: &mut Cx<'_>, event: &NewUsageEvent) -> UseCaseResult<EventView> {
-        self.limits.is_judged.replace(event.is_rejectable());
-        self.limits.rejected.replace(None);
         let taken = match record_event(cx, event.clone(), NO_ANSWER) {
             Err(UseCaseError::LimitReached(reached)) if event.is_rejectable() => {
                 self.limits.rejected.replace(Some(*reached));
@@ -126,36 +251,39 @@ impl UseCases {
             }
             taken => taken,
         };
-        Ok(taken?.now().expect("a newly recorded event"))
+        let taken = taken?.now().expect("a newly recorded event");
+        self.limits.judged.replace(event.is_rejectable().then_some(taken.event.placement));
+        Ok(taken)
     }
 
     /// Checks the numbers of all limits after a step, and whether its event was judged rightly.
-    pub(super) fn check_limits(&self, before: &Owed) -> Checked {
-        if self.limits.known.is_empty() {
-            return Ok(());
-        }
+    pub(super) fn check_limits(&self, before: Option<&Figures>) -> Checked {
+        let Some(before) = before else { return Ok(()) };
         let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let after = self.owed()?;
+        let after = self.figures()?;
         let listed = read(services, principal, UseCase::ListLimits, |cx| list_limits(cx, None, PageRequest::LARGEST));
         let listed = listed.map_err(|error| format!("{error:?}"))?.items;
         same("how many limits", &self.limits.known.len(), &listed.len())?;
-        let number = |owed: &Owed, entity_ref: &EntityRef, currency: Currency| {
-            owed.get(&(entity_ref.clone(), currency)).map_or(0, |sum| sum.minor())
-        };
-        let rejected = self.limits.rejected.borrow();
+        let (rejected, judged) = (self.limits.rejected.borrow(), self.limits.judged.borrow());
         for view in listed {
-            let LimitMetric::Owed { entity_ref, currency } = &view.number.limit.metric;
-            let (was, is) = (number(before, entity_ref, *currency), number(&after, entity_ref, *currency));
-            same("the number of a limit", &amount(is, *currency), &view.number.value.to_string())?;
-            let (_, max) = self.limits.known[&(entity_ref.clone(), *currency)];
+            let metric = &view.number.limit.metric;
+            same("the number of a limit", &after.number(metric, view.number.window)?, &view.number.value)?;
+            let Some(placement) = *judged else { continue };
+            if metric.product().is_some_and(|product| product != (placement.contract_ref, placement.product_no)) {
+                continue;
+            }
+            // Usage is judged by the number of its own period, which can be over.
+            let window = Some(placement.service_period);
+            let (was, is) = (before.number(metric, window)?, after.number(metric, window)?);
+            let (_, max) = self.limits.known[metric];
             let is_above = is > was && is > max;
             match &*rejected {
                 Some(reached) if reached.limit_ref == view.number.limit.limit_ref => {
-                    same("the number before a rejected event", &amount(was, *currency), &reached.value.to_string())?;
-                    same("what a rejected event needs", &amount(is - was, *currency), &reached.needed.to_string())?;
+                    same("the number before a rejected event", &was, &reached.value)?;
+                    same("what a rejected event needs", &(is - was), &reached.needed)?;
                     same("whether a rejected event is above the limit", &is_above, &true)?;
                 }
-                None if *self.limits.is_judged.borrow() && is_above => {
+                None if is_above => {
                     return Err(format!("an event was accepted that carried {was} to {is}, above the limit of {max}"));
                 }
                 Some(_) | None => {}

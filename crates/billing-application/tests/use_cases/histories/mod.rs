@@ -629,7 +629,7 @@ impl Follower for UseCases {
             return Ok(());
         }
         self.bench.clock.set(world.now);
-        let owed = self.change_limits()?;
+        let figures = self.change_limits()?;
         let before = self.changing(&deed);
         match (self.ask(&deed, world)?, taken) {
             (Ok(()), true) | (Err(_), false) => {}
@@ -637,7 +637,7 @@ impl Follower for UseCases {
             (Err(error), true) => return Err(format!("the ledger did {deed:?}, the use case: {error:?}")),
         }
         self.check_audit_log(&deed, taken, before)?;
-        self.check_limits(&owed)?;
+        self.check_limits(figures.as_ref())?;
         self.check_notifications()?;
         self.compare(world)?;
         if matches!(deed, Deed::Run) {

@@ -3,10 +3,13 @@
 use billing_application::UseCase;
 use billing_application::catalog::create_usage_product;
 use billing_application::error::{UseCaseError, UseCaseResult};
-use billing_application::limits::{LimitRequest, LimitView, create_limit, delete_limit, edit_limit, get_limit, limits_left};
+use billing_application::limits::{
+    LimitEdit, LimitRequest, LimitView, create_limit, delete_limit, edit_limit, get_limit, limits_left,
+};
 use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent};
 use billing_domain::limit::MetricKind;
 use billing_domain::party::NetTerms;
+use billing_domain::patch::Patch;
 use billing_domain::refs::LimitRef;
 use billing_testkit::fixtures::{self, default_tax, fixed, per_unit, requested};
 
@@ -24,20 +27,33 @@ fn priced(unit_price: &str, max: Option<&str>) -> (Books, Option<LimitRef>) {
     (books, limit)
 }
 
-fn try_limit(books: &Books, max: &str) -> UseCaseResult<LimitView> {
-    let (customer_ref, max) = (fixtures::customer_ref("acme"), max.to_owned());
-    let request = LimitRequest {
+/// A limit of the amount owed.
+fn owed(max: &str) -> LimitRequest {
+    LimitRequest {
         metric: MetricKind::Owed,
-        customer_ref,
+        customer_ref: Some(fixtures::customer_ref("acme")),
         entity_ref: Some(fixtures::entity_ref("main")),
-        currency: fixtures::eur(),
-        max,
-    };
-    run(&books.bench.services, &books.bench.principal, UseCase::CreateLimit, |cx| create_limit(cx, &request))
+        currency: Some(fixtures::eur()),
+        contract_ref: None,
+        pricing_ref: None,
+        product_no: None,
+        usage_product_ref: None,
+        line_item_id: None,
+        max: Some(max.to_owned()),
+        thresholds: Vec::new(),
+    }
+}
+
+fn create(books: &Books, request: &LimitRequest) -> UseCaseResult<LimitView> {
+    run(&books.bench.services, &books.bench.principal, UseCase::CreateLimit, |cx| create_limit(cx, request))
+}
+
+fn limit_of(books: &Books, request: &LimitRequest) -> LimitRef {
+    create(books, request).expect("a limit").number.limit.limit_ref
 }
 
 fn limit(books: &Books, max: &str) -> LimitRef {
-    try_limit(books, max).expect("a limit").number.limit.limit_ref
+    limit_of(books, &owed(max))
 }
 
 /// Returns the number of a limit and what is left.
@@ -48,7 +64,7 @@ fn number(books: &Books, limit_ref: LimitRef) -> (String, String) {
     let left = read(&books.bench.services, &books.bench.principal, UseCase::GetLimitsLeft, |cx| limits_left(cx, &customers));
     let left = left.expect("a customer").remove(0).limits;
     assert!(left.contains(&number), "{left:?} {number:?}");
-    (number.value.to_string(), number.left.to_string())
+    (number.value.to_string(), number.left.expect("a maximum").to_string())
 }
 
 /// Reports calls one after another, and returns how many were accepted, and the numbers of the last rejection.
@@ -148,7 +164,7 @@ fn usage_that_has_already_happened_is_billed_above_the_limit() {
         read(&books.bench.services, &books.bench.principal, UseCase::GetLimit, |cx| get_limit(cx, limit_ref.expect("a limit")));
     let number = view.expect("a limit").number;
     assert_eq!(
-        (number.value.to_string(), number.left.to_string(), number.above.to_string()),
+        (number.value.to_string(), number.left.expect("a maximum").to_string(), number.above.to_string()),
         ("17.00".into(), "0.00".into(), "7.00".into())
     );
 }
@@ -205,15 +221,17 @@ fn corrections_are_never_rejected_and_what_they_lower_can_be_used() {
 fn an_edit_of_a_limit_is_in_force_at_once_and_a_deleted_limit_rejects_nothing() {
     let (books, limit_ref) = priced("1.00", Some("10"));
     let limit_ref = limit_ref.expect("a limit");
-    let edit =
-        |max: &str| run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, max));
+    let edit = |max: &str| {
+        let edit = LimitEdit { max: Patch::Set(max.to_owned()), thresholds: None };
+        run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit))
+    };
     assert_eq!(report(&books, "11", 1), (0, Some(("0.00".to_owned(), "11.00".to_owned()))));
-    assert_eq!(edit("11").expect("an edit").number.left.to_string(), "11.00");
+    assert_eq!(edit("11").expect("an edit").number.left.map(|left| left.to_string()), Some("11.00".to_owned()));
     assert_eq!(report(&books, "11", 1), (1, None));
     for (max, code) in [("0.001", "invalid_format"), ("-1", "out_of_range")] {
         assert_eq!(crate::books::code(edit(max)), code, "{max}");
     }
-    assert_eq!(crate::books::code(try_limit(&books, "5")), "limit_exists");
+    assert_eq!(crate::books::code(create(&books, &owed("5"))), "limit_exists");
     let delete = || run(&books.bench.services, &books.bench.principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref));
     delete().expect("a deletion");
     assert!(matches!(delete(), Err(UseCaseError::Unknown(_))));
