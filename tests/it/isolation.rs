@@ -235,6 +235,8 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/limits/edit/{}", Some(json!({"max": 1})), &theirs.limit_ref, UNKNOWN_UUID);
     add("POST", "/api/limits/", Some(limit("{}", "mine-entity")), customer, UNKNOWN_NAME);
     add("POST", "/api/limits/", Some(limit("mine-customer", "{}")), entity, UNKNOWN_NAME);
+    let spend = json!({"metric": "SPEND", "contract_ref": "{}", "max": 1});
+    add("POST", "/api/limits/", Some(spend), &theirs.contract_ref, UNKNOWN_UUID);
     for path in ["filter", "left"] {
         add("GET", &format!("/api/limits/{path}?customer_ref={{}}"), None, customer, UNKNOWN_NAME);
     }

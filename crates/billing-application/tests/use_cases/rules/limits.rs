@@ -8,9 +8,10 @@ use billing_application::limits::{
 };
 use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent};
 use billing_domain::limit::MetricKind;
+use billing_domain::money::Percentage;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
-use billing_domain::refs::LimitRef;
+use billing_domain::refs::{ContractRef, LimitRef, ProductNo};
 use billing_testkit::fixtures::{self, default_tax, fixed, per_unit, requested};
 
 use crate::books::{Books, calls};
@@ -42,6 +43,18 @@ fn owed(max: &str) -> LimitRequest {
         max: Some(max.to_owned()),
         thresholds: Vec::new(),
     }
+}
+
+/// A limit of the price of a service period.
+fn spend(contract_ref: ContractRef, max: &str) -> LimitRequest {
+    let contract_ref = Some(contract_ref);
+    LimitRequest { metric: MetricKind::Spend, customer_ref: None, entity_ref: None, currency: None, contract_ref, ..owed(max) }
+}
+
+/// A limit of the calls of a service period.
+fn quantity(contract_ref: ContractRef, max: &str) -> LimitRequest {
+    let usage_product_ref = Some(fixtures::usage_product_ref("calls"));
+    LimitRequest { metric: MetricKind::Quantity, usage_product_ref, ..spend(contract_ref, max) }
 }
 
 fn create(books: &Books, request: &LimitRequest) -> UseCaseResult<LimitView> {
@@ -256,4 +269,108 @@ fn a_contract_that_is_created_after_the_limit_is_watched() {
     assert_eq!(report(&books, "9", 1), (1, None));
     let taken = books.slice(&[mail("2"), mail("1"), calls(DAY, "1")], Atomicity::PerEvent);
     assert_eq!(taken.iter().map(Result::is_ok).collect::<Vec<_>>(), [false, true, false]);
+}
+
+#[test]
+fn a_monthly_cap_counts_the_price_of_each_period_after_the_discount() {
+    let books = Books::with("2026-01-10T12:00:00Z", |_| {}, |acme| acme.profile.taxes = default_tax("20"));
+    let api = books.pricing("api", vec![fixed("fee", "25.00"), per_unit("calls", "1.00")]);
+    let mut product = requested(&api, "2026-01-01", "2026-12-31");
+    product.discount = Some(Percentage::parse("20").expect("a percentage"));
+    let contract = books.contract(vec![product]);
+    let limit_ref = limit_of(&books, &spend(contract, "100"));
+    // The fixed item counts from the beginning of the period, whether or not it is on a document. Taxes don't count.
+    assert_eq!(number(&books, limit_ref), ("20.00".to_owned(), "80.00".to_owned()));
+    assert_eq!(report(&books, "101", 1), (0, Some(("20.00".to_owned(), "80.80".to_owned()))));
+    assert_eq!(report(&books, "100", 1), (1, None));
+    assert_eq!(number(&books, limit_ref), ("100.00".to_owned(), "0.00".to_owned()));
+    // An issue changes no number, and the next period begins anew.
+    books.bill("2026-02-02T12:00:00Z");
+    assert_eq!(number(&books, limit_ref), ("20.00".to_owned(), "80.00".to_owned()));
+    // Late usage is judged by the number of its own period.
+    assert_eq!(report(&books, "1", 1), (0, Some(("100.00".to_owned(), "0.80".to_owned()))));
+}
+
+#[test]
+fn a_quantity_is_capped_for_all_line_items_or_for_one() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![fixtures::volume("calls", &[(Some("100"), "1.00", "0"), (None, "0", "0")])]);
+    let contract = books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let limit_ref = limit_of(&books, &quantity(contract, "1000"));
+    assert_eq!(accepted(&books, &["990"], Atomicity::PerEvent), [true]);
+    assert_eq!(accepted(&books, &["5", "20", "5"], Atomicity::PerEvent), [true, false, true]);
+    assert_eq!(number(&books, limit_ref), ("1000".to_owned(), "0".to_owned()));
+    // Also what costs nothing is counted.
+    assert_eq!(report(&books, "0.000000001", 1), (0, Some(("1000".to_owned(), "0.000000001".to_owned()))));
+    let of_item = LimitRequest { line_item_id: Some(fixtures::line_item_id("calls")), ..quantity(contract, "999.5") };
+    let of_item = limit_of(&books, &of_item);
+    assert_eq!(number(&books, of_item), ("1000".to_owned(), "0.0".to_owned()));
+    assert_eq!(crate::books::code(create(&books, &quantity(contract, "7"))), "limit_exists");
+}
+
+#[test]
+fn each_limit_has_the_fields_of_its_metric_and_names_one_product() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "1.00")]);
+    let fee = books.pricing("fee", vec![fixed("fee", "5.00")]);
+    let product = |pricing| requested(pricing, "2026-01-01", "2026-12-31");
+    let contract = books.contract(vec![product(&api), product(&fee)]);
+    let codes: Vec<String> = [
+        LimitRequest { customer_ref: None, ..owed("1") },
+        LimitRequest { contract_ref: Some(contract), ..owed("1") },
+        LimitRequest { max: None, ..owed("1") },
+        LimitRequest { thresholds: vec!["5".to_owned(), "5.00".to_owned()], ..owed("1") },
+        LimitRequest { thresholds: vec!["-0.001".to_owned()], ..owed("1") },
+        spend(contract, "1"),
+        LimitRequest { product_no: Some(ProductNo(7)), ..spend(contract, "1") },
+        LimitRequest { pricing_ref: Some(fixtures::pricing_ref("other")), ..spend(contract, "1") },
+        LimitRequest { contract_ref: None, ..spend(contract, "1") },
+        LimitRequest { line_item_id: Some(fixtures::line_item_id("calls")), ..spend(contract, "1") },
+        LimitRequest { thresholds: vec!["0".to_owned()], pricing_ref: Some(api.pricing_ref.clone()), ..spend(contract, "1") },
+        LimitRequest { usage_product_ref: None, ..quantity(contract, "1") },
+        LimitRequest { pricing_ref: Some(fee.pricing_ref.clone()), ..quantity(contract, "1") },
+        LimitRequest { line_item_id: Some(fixtures::line_item_id("mails")), ..quantity(contract, "1") },
+        LimitRequest { max: Some("0.0000000001".to_owned()), ..quantity(contract, "1") },
+    ]
+    .iter()
+    .map(|request| crate::books::code(create(&books, request)))
+    .collect();
+    assert_eq!(
+        codes,
+        [
+            "required",
+            "not_allowed",
+            "required",
+            "duplicate",
+            "invalid_format",
+            "ambiguous_product",
+            "unknown_product",
+            "unknown_product",
+            "required",
+            "not_allowed",
+            "out_of_range",
+            "required",
+            "not_metered",
+            "unknown_line_item",
+            "invalid_format",
+        ]
+    );
+    // Only one product meters calls, and the other one is named.
+    limit_of(&books, &quantity(contract, "1"));
+    let of_fee = limit_of(&books, &LimitRequest { pricing_ref: Some(fee.pricing_ref), ..spend(contract, "1") });
+    assert_eq!(number(&books, of_fee), ("5.00".to_owned(), "0.00".to_owned()));
+    limit_of(&books, &LimitRequest { thresholds: vec!["-20".to_owned()], max: None, ..owed("1") });
+}
+
+#[test]
+fn a_limit_of_an_ended_contract_counts_nothing() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "1.00")]);
+    let contract = books.contract(vec![requested(&api, "2026-01-01", "2026-01-31")]);
+    let limit_ref = limit_of(&books, &spend(contract, "10"));
+    assert_eq!(report(&books, "9", 1), (1, None));
+    books.bill("2026-02-02T12:00:00Z");
+    assert_eq!(number(&books, limit_ref), ("0.00".to_owned(), "10.00".to_owned()));
+    assert_eq!(report(&books, "2", 1), (0, Some(("9.00".to_owned(), "2.00".to_owned()))));
+    assert_eq!(report(&books, "1", 1), (1, None));
 }
