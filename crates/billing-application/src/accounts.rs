@@ -255,8 +255,11 @@ pub(crate) fn lock_account(cx: &mut Cx<'_>, key: AccountKey) -> UseCaseResult<(R
     cx.lock_accounts(&[key.customer_id])?;
     let unapplied = cx.tx.hold_account(organization, &key)?;
     let missing = |what: &str| StoreError::Corrupt(format!("an account's {what} is not there"));
-    let customers = cx.tx.customers_by_ids(organization, &[key.customer_id])?;
-    let customer = customers.first().ok_or_else(|| missing("customer"))?;
+    // Read after the lock: a first limit of the account is created under it.
+    let (customer, is_watched) = cx.tx.watched_customer(organization, key.customer_id, None)?;
+    if is_watched {
+        cx.watch(&[customer.id])?;
+    }
     let entities = cx.tx.entities_by_refs(organization, std::slice::from_ref(&key.entity_ref))?;
     let zone = entities.first().ok_or_else(|| missing("entity"))?.profile.time_zone;
     let parties = AccountParties { customer_ref: customer.customer_ref.clone(), zone };

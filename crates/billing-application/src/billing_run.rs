@@ -360,6 +360,12 @@ impl From<StoreError> for RunAbort {
     }
 }
 
+impl From<UseCaseError> for RunAbort {
+    fn from(error: UseCaseError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// Bills contracts of one organization in one transaction, or in several if there are too many documents. On failure, bisects
 /// the contracts until the failing one is alone.
 fn bill_together(

@@ -385,7 +385,7 @@ pub(crate) fn write_all_with<'b>(
         let decided: Vec<_> = decided.iter().map(|(book, entries)| (&**book, entries.as_slice())).collect();
         recorder.capture_books(cx.tx, organization, &decided, cx.now)?;
     }
-    cx.lock_accounts(&accounts::watched(&decided))?;
+    cx.watch(&accounts::watched(&decided))?;
     let mut accounts = accounts::settle_accounts(cx, decided.iter().map(|(book, entries)| (&**book, entries.as_slice())))?;
     let mut numbers = give_numbers(cx.tx, organization, &decided)?;
     for (book, entries) in &mut decided {

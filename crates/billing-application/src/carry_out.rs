@@ -1,7 +1,7 @@
 //! Runs use cases: checks the permission, replays a stored response, opens the transaction, and stores the response or rolls
 //! everything back. This is the same for every operation, so use cases only get a [`Cx`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::access::{Actor, Principal, RequestId};
 use billing_domain::audit::AuditActor;
@@ -9,12 +9,14 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry, IdGenerator};
+use billing_domain::limit::LimitValue;
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, attempt, transact};
 use billing_domain::refs::{ContractKey, CustomerId, OrganizationId};
 use billing_domain::warning::Warning;
 
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::idempotency::{self, IdempotentRequest};
+use crate::limits::tell_levels;
 use crate::{Services, UseCase, allow};
 
 /// A request to run a use case.
@@ -104,8 +106,15 @@ pub struct Cx<'c> {
     author: AuditContext<'c>,
     recorder: Option<&'c dyn ChangeRecorder>,
     warnings: Vec<Warning>,
-    /// The customers whose accounts this transaction has locked.
+    locks: AccountLocks,
+}
+
+/// The customers whose accounts a transaction has locked.
+#[derive(Clone, Default)]
+struct AccountLocks {
     locked: BTreeSet<CustomerId>,
+    /// The watched ones, whose numbers the transaction may have changed. Has the numbers after the last change, if they are known.
+    changed: BTreeMap<CustomerId, Option<Vec<LimitValue>>>,
 }
 
 impl<'c> Cx<'c> {
@@ -143,7 +152,7 @@ impl<'c> Cx<'c> {
             author,
             recorder: None,
             warnings: Vec::new(),
-            locked: BTreeSet::new(),
+            locks: AccountLocks::default(),
         }
     }
 
@@ -173,12 +182,29 @@ impl<'c> Cx<'c> {
     /// Locks all accounts of customers until the transaction ends. Each transaction that writes for a watched customer takes this
     /// lock, so that the decisions about its limits follow one another.
     pub(crate) fn lock_accounts(&mut self, customers: &[CustomerId]) -> UseCaseResult<()> {
-        let new: Vec<CustomerId> = customers.iter().filter(|customer| !self.locked.contains(customer)).copied().collect();
+        let new: Vec<CustomerId> = customers.iter().filter(|customer| !self.locks.locked.contains(customer)).copied().collect();
         if !new.is_empty() {
             self.tx.lock_accounts_of(self.organization, &new)?;
-            self.locked.extend(new);
+            self.locks.locked.extend(new);
         }
         Ok(())
+    }
+
+    /// Does the same for watched customers. Their numbers may change, so [`finish`](Self::finish) notifies the levels that they reach.
+    pub(crate) fn watch(&mut self, customers: &[CustomerId]) -> UseCaseResult<()> {
+        self.locks.changed.extend(customers.iter().map(|customer| (*customer, None)));
+        self.lock_accounts(customers)
+    }
+
+    /// Notes the numbers of a watched customer after the last change, so that they need not be read again.
+    pub(crate) fn note_numbers(&mut self, customer: CustomerId, numbers: Vec<LimitValue>) {
+        self.locks.changed.insert(customer, Some(numbers));
+    }
+
+    /// Ends the use case: notifies the levels that numbers of limits reached or left. Call it before the transaction is committed.
+    pub(crate) fn finish(&mut self) -> UseCaseResult<()> {
+        let changed = std::mem::take(&mut self.locks.changed);
+        if changed.is_empty() { Ok(()) } else { tell_levels(self, changed) }
     }
 
     /// Adds a warning to the response.
@@ -211,15 +237,15 @@ impl<'c> Cx<'c> {
     ) -> Result<T, E> {
         let Self { services, organization, by, now, principal, author, .. } = *self;
         // The locks of a part that is rolled back may be released.
-        let locked = &self.locked;
-        let (done, warnings, locked) = attempt(self.tx, |tx| {
-            let (warnings, locked) = (Vec::new(), locked.clone());
-            let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings, locked };
+        let locks = &self.locks;
+        let (done, warnings, locks) = attempt(self.tx, |tx| {
+            let (warnings, locks) = (Vec::new(), locks.clone());
+            let mut cx = Cx { tx, services, organization, by, now, principal, author, recorder, warnings, locks };
             let done = part(&mut cx)?;
-            Ok::<_, E>((done, cx.warnings, cx.locked))
+            Ok::<_, E>((done, cx.warnings, cx.locks))
         })?;
         self.warnings.extend(warnings);
-        self.locked = locked;
+        self.locks = locks;
         Ok(done)
     }
 }
@@ -251,7 +277,7 @@ pub fn carry_out<T>(
         if let Some(answer) = idempotency::lock_key(tx, services, organization, key)? {
             return Ok(IdempotentResponse { answer, is_repeat: true });
         }
-        let answer = render(&work(&mut Cx::new(tx, services, principal, now))?);
+        let answer = render(&finished(Cx::new(tx, services, principal, now), &mut work)?);
         idempotency::save_response(tx, services, organization, key, answer.clone())?;
         Ok(IdempotentResponse { answer, is_repeat: false })
     })
@@ -292,7 +318,17 @@ fn in_transaction<T>(
 ) -> UseCaseResult<T> {
     allow(principal, use_case)?;
     let now = services.now();
-    transact(&*services.store, access, |tx| work(&mut Cx::new(tx, services, principal, now)))
+    transact(&*services.store, access, |tx| finished(Cx::new(tx, services, principal, now), &mut work))
+}
+
+/// Runs the work of a transaction in its context, and [ends](Cx::finish) it.
+pub(crate) fn finished<T, E: From<UseCaseError>>(
+    mut cx: Cx<'_>,
+    work: &mut dyn FnMut(&mut Cx<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let done = work(&mut cx)?;
+    cx.finish()?;
+    Ok(done)
 }
 
 /// The transactions of a use case that needs several.
@@ -305,7 +341,7 @@ pub enum Transactions<'t, 'c> {
 
 impl Transactions<'_, '_> {
     /// Runs a part that changes data of an organization.
-    pub(crate) fn write<T, E: From<StoreError>>(
+    pub(crate) fn write<T, E: From<StoreError> + From<UseCaseError>>(
         &mut self,
         organization: OrganizationId,
         mut part: impl FnMut(&mut Cx<'_>) -> Result<T, E>,
@@ -315,8 +351,8 @@ impl Transactions<'_, '_> {
             Self::Separate(services, principal) => {
                 let now = services.now();
                 transact(&*services.store, Access::Write, |tx| match principal {
-                    Some(principal) => part(&mut Cx::new(tx, services, principal, now)),
-                    None => part(&mut Cx::of_scheduler(tx, services, organization, now)),
+                    Some(principal) => finished(Cx::new(tx, services, principal, now), &mut part),
+                    None => finished(Cx::of_scheduler(tx, services, organization, now), &mut part),
                 })
             }
         }

@@ -107,7 +107,7 @@ fn review(cx: &mut Cx<'_>, notices: &[Notice]) -> UseCaseResult<()> {
                     }
                 }
             }
-            Subject::Endpoint(_) => {}
+            Subject::Limit(_) | Subject::Endpoint(_) => {}
         }
     }
     notifications::record(cx, &facts, &moved)
@@ -118,7 +118,7 @@ fn lock_contracts(cx: &mut Cx<'_>, notices: &[Notice]) -> UseCaseResult<BTreeMap
     let organization = cx.organization;
     let key = |notice: &Notice| match notice.subject {
         Subject::Contract(contract) => Some(ContractKey { organization, customer: notice.customer_id, contract }),
-        Subject::Document(_) | Subject::Endpoint(_) => None,
+        Subject::Document(_) | Subject::Limit(_) | Subject::Endpoint(_) => None,
     };
     let keys: Vec<ContractKey> = notices.iter().filter_map(key).collect();
     if keys.is_empty() {

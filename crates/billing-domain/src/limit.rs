@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 
 pub use crate::metric::{LimitReached, MetricKind};
 
-use crate::calendar::{Period, Timestamp};
+use crate::calendar::{Date, Period, Timestamp};
 use crate::decimal::{AmountOutOfRange, Digits, exact_add};
 use crate::money::Currency;
 use crate::receivables::AccountKey;
@@ -165,6 +165,18 @@ pub struct LimitLevels {
     pub thresholds: Vec<Decimal>,
 }
 
+/// The levels that a number has reached, as the last notifications stated. They can lag behind the number, because time, a default
+/// tax and an edit of an entity change drafts without a transaction of the customer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReachedLevels {
+    /// The first day of the service period whose number has reached the levels; `None` for an amount owed, and if none is reached.
+    pub window_start: Option<Date>,
+    /// How many thresholds are reached, the lowest first.
+    pub thresholds: usize,
+    /// The number at which the maximum was reached: above the maximum, or less, if usage was rejected there.
+    pub max_at: Option<Decimal>,
+}
+
 /// A limit of a customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -176,6 +188,10 @@ pub struct Limit {
     pub metric: LimitMetric,
     /// The levels of the number.
     pub levels: LimitLevels,
+    /// The levels that notifications stated as reached.
+    pub reached: ReachedLevels,
+    /// The number of notifications about the limit.
+    pub notifications: u64,
     /// The time of creation.
     pub created_at: Timestamp,
     /// The time of the last change.
@@ -196,6 +212,8 @@ pub struct LimitValue {
     pub limit: Limit,
     /// The service period that the number counts; `None` for an amount owed, and if the product has no such period.
     pub window: Option<Period>,
+    /// Whether this is the number of now, not of another service period.
+    pub is_present: bool,
     /// The number now, in units of the metric.
     pub value: Decimal,
     /// What may still be used: the maximum less the number, at least zero. `None` without a maximum.
@@ -209,11 +227,11 @@ impl LimitValue {
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
-    pub fn new(limit: Limit, window: Option<Period>, value: Decimal) -> Result<Self, AmountOutOfRange> {
+    pub fn new(limit: Limit, (window, is_present): (Option<Period>, bool), value: Decimal) -> Result<Self, AmountOutOfRange> {
         let difference = limit.levels.max.map(|max| exact_add(max, -value)).transpose()?;
         // Minus zero would be written with its sign.
         let at_least_zero = |number: Decimal| if number > Decimal::ZERO { number } else { Decimal::new(0, number.scale()) };
         let above = at_least_zero(difference.map_or(Decimal::ZERO, |difference| -difference));
-        Ok(Self { limit, window, value, left: difference.map(at_least_zero), above })
+        Ok(Self { limit, window, is_present, value, left: difference.map(at_least_zero), above })
     }
 }

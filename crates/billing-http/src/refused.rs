@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::{self, Bytes};
 use billing_application::usage::RefusedEvent;
 use billing_domain::access::RequestId;
+use billing_domain::limit::LimitReached;
 use billing_domain::refs::OrganizationId;
 use serde_json::Value;
 
@@ -20,6 +21,7 @@ struct RefusalReason<'p> {
     code: &'static str,
     pointer: Option<&'p str>,
     detail: &'p str,
+    limit: Option<&'p LimitReached>,
 }
 
 /// Generic codes; the first entry of `errors` has the specific one.
@@ -39,6 +41,7 @@ fn why(problem: &Problem) -> RefusalReason<'_> {
         code: first.filter(|_| GENERIC.contains(&problem.code())).map_or(problem.code(), |first| first.code),
         pointer: first.map(|first| first.pointer.as_str()),
         detail: first.map_or(problem.detail(), |first| first.detail.as_str()),
+        limit: problem.limit_reached(),
     }
 }
 
@@ -79,6 +82,7 @@ impl HttpState {
             pointer: why.pointer,
             detail: why.detail,
             request_id,
+            limit: why.limit,
         };
         self.metrics().event_refused(why.code);
         self.refused_usage().count(self.services(), refused);
@@ -140,7 +144,8 @@ impl SentEvents {
     }
 
     fn count_event(&self, rejected: &RejectedEvent, sent: &Value) {
-        let why = RefusalReason { code: rejected.code, pointer: rejected.pointer.as_deref(), detail: &rejected.detail };
+        let RejectedEvent { code, pointer, detail, limit, .. } = rejected;
+        let why = RefusalReason { code, pointer: pointer.as_deref(), detail, limit: limit.as_deref() };
         self.state.count(self.organization, &EventExcerpt::of(sent), &why, self.request_id.clone());
     }
 }
@@ -153,12 +158,14 @@ pub(crate) struct RejectedEvent {
     code: &'static str,
     pointer: Option<String>,
     detail: String,
+    limit: Option<Box<LimitReached>>,
 }
 
 impl RejectedEvent {
     pub(crate) fn of(index: usize, problem: &Problem) -> Self {
-        let RefusalReason { code, pointer, detail } = why(problem);
-        Self { index, code, pointer: pointer.map(str::to_owned), detail: detail.to_owned() }
+        let RefusalReason { code, pointer, detail, limit } = why(problem);
+        let limit = limit.map(|limit| Box::new(limit.clone()));
+        Self { index, code, pointer: pointer.map(str::to_owned), detail: detail.to_owned(), limit }
     }
 }
 

@@ -366,6 +366,10 @@ tables! {
         line_item_id -> Nullable<Text>,
         max -> Nullable<Dec>,
         thresholds -> Json,
+        reached_in -> Nullable<Day>,
+        reached -> Integer,
+        max_reached_at -> Nullable<Dec>,
+        notification_count -> BigInt,
         created_at -> Ts,
         updated_at -> Ts,
     }

@@ -603,6 +603,11 @@ CREATE TABLE limits (
     max             NUMERIC,
     -- A JSON array of decimals, in ascending order.
     thresholds      JSON NOT NULL,
+    -- What notifications stated: the period, the number of thresholds, and where the maximum was reached.
+    reached_in      DATE,
+    reached         INTEGER NOT NULL,
+    max_reached_at  NUMERIC,
+    notification_count BIGINT NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
     updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (limit_id, customer_id)

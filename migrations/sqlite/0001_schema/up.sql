@@ -596,6 +596,11 @@ CREATE TABLE limits (
     max             TEXT,
     -- A JSON array of decimals, in ascending order.
     thresholds      TEXT NOT NULL,
+    -- What notifications stated: the period, the number of thresholds, and where the maximum was reached.
+    reached_in      INTEGER,
+    reached         INTEGER NOT NULL,
+    max_reached_at  TEXT,
+    notification_count INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     PRIMARY KEY (limit_id, customer_id)

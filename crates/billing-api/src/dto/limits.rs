@@ -102,7 +102,7 @@ fn days(window: Option<Period>) -> (Option<Date>, Option<Date>) {
 answer! {
     /// A limit with its number now.
     LimitJson of view: LimitView {
-        let LimitValue { limit, window, value, left, above } = &view.number;
+        let LimitValue { limit, window, value, left, above, .. } = &view.number;
         let parts = MetricParts::of(&limit.metric);
         let (window_start, window_end) = days(*window);
         /// Reference.

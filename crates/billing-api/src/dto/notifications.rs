@@ -2,9 +2,10 @@
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::document::DocumentKind;
+use billing_domain::limit::LimitValue;
 use billing_domain::notification::epoch::Epoch;
 use billing_domain::notification::{
-    BillingFact, ContractFact, DocumentFact, EndpointFact, Fact, FactData, MAX_DATA_BYTES, Notification,
+    BillingFact, ContractFact, DocumentFact, EndpointFact, Fact, FactData, LimitFact, MAX_DATA_BYTES, Notification,
 };
 use billing_domain::ports::PurposeKind;
 use billing_domain::runs::DocumentFailure;
@@ -16,7 +17,7 @@ use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type}
 use utoipa::{PartialSchema, ToSchema};
 
 use super::declare::answer;
-use super::enums::{ContractStateWord, DocumentKindWord, DocumentStateWord, NotificationTypeWord, PurposeWord};
+use super::enums::{ContractStateWord, DocumentKindWord, DocumentStateWord, LimitMetricWord, NotificationTypeWord, PurposeWord};
 use super::metadata::MetadataJson;
 use super::values::{CurrencyCode, DateText, LineText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef, written};
@@ -33,7 +34,7 @@ answer! {
         kind as "type": NotificationTypeWord = notification.kind,
         /// Time of the change.
         timestamp: TimestampText = notification.created_at,
-        /// Subject: `document:`, `contract:` or `endpoint:` and a reference.
+        /// Subject: `document:`, `contract:`, `limit:` or `endpoint:` and a reference.
         #[schema(example = "document:0198c5f2-9a11-7c02-8d3e-5f0a1b2c3d4e")]
         subject: String = notification.subject.to_string(),
         /// Epoch: seconds since 1970 at the last restore of the database from a backup before the change, or 0. Numbers of an
@@ -194,6 +195,31 @@ answer! {
 }
 
 answer! {
+    /// The number of a limit in a notification.
+    LimitNotificationJson of fact: LimitFact {
+        let LimitValue { limit, window, value, .. } = &fact.number;
+        /// Reference of the limit.
+        limit_ref: AssignedRef = limit.limit_ref,
+        /// Number that the limit watches.
+        metric: LimitMetricWord = limit.metric.kind(),
+        /// Customer reference.
+        customer_ref: NamedRef = &fact.customer_ref,
+        /// Contract whose service periods are counted; null for an amount owed.
+        contract_ref: Option<AssignedRef> = limit.metric.product().map(|(contract_ref, _)| contract_ref),
+        /// Threshold or `max` that the number reached or left.
+        threshold: ExactNumber = fact.level,
+        /// Number after the change, without holds.
+        value: ExactNumber = *value,
+        /// Largest number up to which usage is accepted; null for any number.
+        max: Option<ExactNumber> = limit.levels.max,
+        /// First day of the service period that is counted; null for an amount owed.
+        window_start: Option<DateText> = window.map(|window| window.start()),
+        /// Last day of the service period that is counted; null for an amount owed.
+        window_end: Option<DateText> = window.map(|window| window.last_day()),
+    }
+}
+
+answer! {
     /// A webhook endpoint in a notification.
     EndpointNotificationJson of fact: EndpointFact {
         /// Endpoint reference.
@@ -229,6 +255,7 @@ pub(super) fn notification_body(fact: &Fact, epoch: Epoch, at: Timestamp) -> Str
         FactData::Document(document) => of(DocumentNotificationJson::from(&**document)),
         FactData::Contract(contract) => of(ContractNotificationJson::from(&**contract)),
         FactData::Billing(billing) => of(BillingNotificationJson::from(&**billing)),
+        FactData::Limit(limit) => of(LimitNotificationJson::from(&**limit)),
         FactData::Endpoint(endpoint) => of(EndpointNotificationJson::from(&**endpoint)),
     };
     written(&NotificationBody {

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
 use crate::dto::enums::NotificationTypeWord;
 use crate::dto::notifications::{
-    BillingNotificationJson, ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson,
+    BillingNotificationJson, ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, LimitNotificationJson,
 };
 use crate::dto::schemas::{Schemas, text};
 use crate::dto::values::TimestampText;
@@ -16,6 +16,7 @@ use crate::media_type::JSON;
 const DOCUMENT: &str = "DocumentNotificationBody";
 const CONTRACT: &str = "ContractNotificationBody";
 const BILLING: &str = "BillingNotificationBody";
+const LIMIT: &str = "LimitNotificationBody";
 const ENDPOINT: &str = "EndpointNotificationBody";
 
 /// Returns the schema of a type's body, and when the service sends it.
@@ -32,6 +33,8 @@ const fn described(kind: NotificationType) -> (&'static str, &'static str) {
         NotificationType::ContractEnding => (CONTRACT, "A contract ends in 30 days."),
         NotificationType::BillingFailed => (BILLING, "The billing run could not bill a contract."),
         NotificationType::BillingRecovered => (BILLING, "A contract that could not be billed was billed again."),
+        NotificationType::LimitReached => (LIMIT, "The number of a limit reached a threshold, or usage reached `max`."),
+        NotificationType::LimitCleared => (LIMIT, "The number of a limit is below a threshold again, or at `max` or below."),
         NotificationType::EndpointDisabled => (ENDPOINT, "The service disabled a webhook endpoint."),
         NotificationType::WebhookTest => (ENDPOINT, "A test of the webhook endpoint was requested."),
     }
@@ -40,10 +43,11 @@ const fn described(kind: NotificationType) -> (&'static str, &'static str) {
 /// Defines the schemas of the bodies.
 pub(super) fn define(schemas: &mut Schemas) {
     type Data = fn(&mut Schemas) -> RefOr<Schema>;
-    let kinds: [(&str, Data, &str); 4] = [
+    let kinds: [(&str, Data, &str); 5] = [
         (DOCUMENT, |schemas| schemas.refer::<DocumentNotificationJson>(), "A notification about a document."),
         (CONTRACT, |schemas| schemas.refer::<ContractNotificationJson>(), "A notification about a contract."),
         (BILLING, |schemas| schemas.refer::<BillingNotificationJson>(), "A notification about the billing of a contract."),
+        (LIMIT, |schemas| schemas.refer::<LimitNotificationJson>(), "A notification about the number of a limit."),
         (ENDPOINT, |schemas| schemas.refer::<EndpointNotificationJson>(), "A notification about a webhook endpoint."),
     ];
     for (name, data, meaning) in kinds {
@@ -59,7 +63,7 @@ fn body(schemas: &mut Schemas, data: fn(&mut Schemas) -> RefOr<Schema>, meaning:
     let meaning_of_epoch =
         "Epoch: seconds since 1970 at the last restore of the database before the change, or 0. Compare it first.";
     let epoch = epoch.description(Some(meaning_of_epoch));
-    let subject = text().description(Some("Subject: `document:`, `contract:` or `endpoint:` and a reference."));
+    let subject = text().description(Some("Subject: `document:`, `contract:`, `limit:` or `endpoint:` and a reference."));
     let mut object = ObjectBuilder::new()
         .schema_type(Type::Object)
         .description(Some(meaning))

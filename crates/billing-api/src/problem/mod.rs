@@ -422,6 +422,14 @@ impl Problem {
         Self { extension: Some(Box::new(Extension::Event(event_ref))), ..self }
     }
 
+    /// Returns the limit that rejects usage.
+    pub fn limit_reached(&self) -> Option<&LimitReached> {
+        match self.extension.as_deref() {
+            Some(Extension::Limit(reached)) => Some(reached),
+            _ => None,
+        }
+    }
+
     fn about_limit(self, reached: &LimitReached) -> Self {
         Self { extension: Some(Box::new(Extension::Limit(reached.clone()))), ..self }
     }

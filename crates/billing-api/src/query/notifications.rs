@@ -26,7 +26,7 @@ params! {
         after: Position = 0,
         /// Type.
         kind as "type": Option<NotificationType>,
-        /// Subject: `document:`, `contract:` or `endpoint:` and a reference.
+        /// Subject: `document:`, `contract:`, `limit:` or `endpoint:` and a reference.
         subject: Option<SearchRef<Subject>>,
         /// Customer whom the subjects belong to.
         customer_ref: Option<SearchRef<CustomerRef>>,

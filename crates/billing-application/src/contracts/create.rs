@@ -69,7 +69,7 @@ pub fn create_contract(cx: &mut Cx<'_>, request: &ContractRequest) -> UseCaseRes
     check_products(&products, |no| Some(usize::from(no.0)))?;
     // A first limit of the customer waits until this contract is there, or this transaction waits for the limit. The number comes
     // later, because all new contracts of the organization wait for it.
-    let is_watched = cx.tx.lock_watched(organization, customer.id, Lock::Shared)?;
+    let (_, is_watched) = cx.tx.watched_customer(organization, customer.id, Some(Lock::Shared))?;
     let contract = Contract {
         contract_ref: ContractRef::from_uuid(cx.services.ids.new_id()),
         number: cx.tx.next_contract_number(organization)?,

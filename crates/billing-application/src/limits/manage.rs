@@ -1,10 +1,11 @@
 //! Creates, changes and reads limits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use billing_domain::audit::AuditAction;
 use billing_domain::decimal::Decimal;
-use billing_domain::limit::{Limit, LimitValue, MAX_DRAFTS, MAX_LIMITS};
+use billing_domain::limit::{Limit, LimitValue, MAX_DRAFTS, MAX_LIMITS, ReachedLevels};
+use billing_domain::notification::limit_levels::of_number;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Patch;
 use billing_domain::ports::Lock;
@@ -12,7 +13,7 @@ use billing_domain::refs::{CustomerId, CustomerRef, LimitRef};
 use billing_domain::refusal::Refusal;
 
 use super::metric::{FoundMetric, find_metric};
-use super::watch::{AddedNumbers, Watch, WatchedNumbers};
+use super::tell::{numbers_of, tell};
 use super::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
@@ -35,11 +36,14 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
         customer_id: customer.id,
         levels: metric.parse_levels(request.max.as_deref(), &request.thresholds)?,
         metric,
+        reached: ReachedLevels::default(),
+        notifications: 0,
         created_at: cx.now,
         updated_at: cx.now,
     };
     // The lock comes before all contracts, and a new contract waits for it, so no contract misses the state.
-    if !cx.tx.lock_watched(organization, customer.id, Lock::Exclusive)? {
+    let (_, is_watched) = cx.tx.watched_customer(organization, customer.id, Some(Lock::Exclusive))?;
+    if !is_watched {
         cx.tx.set_watched(organization, customer.id, true)?;
     }
     cx.lock_accounts(&[customer.id])?;
@@ -66,6 +70,8 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
     }
     cx.tx.insert_limit(organization, &limit)?;
     let view = view_of(cx, limit, customer.customer_ref)?;
+    // What is reached already is notified.
+    tell(cx, vec![(view.number.clone(), of_number(&view.number.limit.levels, &view.number))])?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Limit(&view)))?;
     Ok(view)
 }
@@ -89,8 +95,10 @@ pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, edit: &LimitEdit) -> Use
     if !cx.tx.update_limit(cx.organization, &limit)? {
         return Err(UseCaseError::Unknown(ResourceKind::Limit));
     }
-    let LimitValue { window, value, .. } = before.number;
-    let view = LimitView { number: LimitValue::new(limit, window, value)?, customer_ref };
+    let LimitValue { window, is_present, value, .. } = before.number;
+    let view = LimitView { number: LimitValue::new(limit, (window, is_present), value)?, customer_ref };
+    let steps = of_number(&before.number.limit.levels, &view.number);
+    tell(cx, vec![(view.number.clone(), steps)])?;
     cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Limit(&before), AuditSubject::Limit(&view)))?;
     Ok(view)
 }
@@ -153,7 +161,7 @@ pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
 fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseCaseResult<(Limit, CustomerRef)> {
     let unknown = || UseCaseError::Unknown(ResourceKind::Limit);
     let customer_id = cx.tx.limit(cx.organization, limit_ref)?.ok_or_else(unknown)?.customer_id;
-    cx.tx.lock_watched(cx.organization, customer_id, Lock::Exclusive)?;
+    let (customer, _) = cx.tx.watched_customer(cx.organization, customer_id, Some(Lock::Exclusive))?;
     let limits = cx.tx.limits_of(cx.organization, &[customer_id])?;
     let is_last = limits.len() == 1;
     let limit = limits.into_iter().find(|limit| limit.limit_ref == limit_ref).ok_or_else(unknown)?;
@@ -161,16 +169,7 @@ fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseC
         cx.tx.set_watched(cx.organization, customer_id, false)?;
     }
     cx.lock_accounts(&[customer_id])?;
-    let customer = cx.tx.customers_by_ids(cx.organization, &[customer_id])?.pop();
-    let customer = customer.ok_or_else(|| corrupt("a limit", &limit_ref, "has no customer"))?;
     Ok((limit, customer.customer_ref))
-}
-
-/// Returns limits with their numbers, by customer.
-fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
-    let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-    let watch = Watch::read(cx.tx, cx.organization, limits, &BTreeMap::new(), (WatchedNumbers::Now, cx.now))?;
-    customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &AddedNumbers::new())?))).collect()
 }
 
 fn view_of(cx: &mut Cx<'_>, limit: Limit, customer_ref: CustomerRef) -> UseCaseResult<LimitView> {

@@ -2,6 +2,7 @@
 
 mod manage;
 mod metric;
+mod tell;
 mod watch;
 
 use billing_domain::limit::{LimitValue, MetricKind};
@@ -10,6 +11,7 @@ use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 
 pub use manage::{create_limit, delete_limit, edit_limit, get_limit, limits_left, list_limits};
+pub(crate) use tell::{tell_levels, tell_rejection};
 pub(crate) use watch::{AddedNumbers, Watch};
 
 /// A request to create a limit. Each metric needs other fields.

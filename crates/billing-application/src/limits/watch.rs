@@ -37,6 +37,8 @@ pub(crate) enum WatchedNumbers<'p> {
 /// The limits of customers, and the parts of their numbers that a transaction does not change.
 #[derive(Default)]
 pub(crate) struct Watch {
+    /// The customers whose numbers are here.
+    customers: Vec<CustomerId>,
     /// In the order of the limits' references.
     numbers: Vec<WatchedNumber>,
 }
@@ -44,6 +46,8 @@ pub(crate) struct Watch {
 struct WatchedNumber {
     limit: Limit,
     window: Option<Period>,
+    /// Whether this is the number of now.
+    is_present: bool,
     /// The number without the contracts whose books the transaction has.
     without_own: Decimal,
 }
@@ -73,6 +77,7 @@ impl Watch {
         own: &BTreeMap<ContractRef, ContractBook>,
         (wanted, now): (WatchedNumbers<'_>, Timestamp),
     ) -> UseCaseResult<Self> {
+        let customers = distinct(limits.iter().map(|limit| limit.customer_id));
         let owed = owed_in(tx, organization, limits.iter().filter_map(Limit::account).collect())?;
         let mut others: BTreeSet<ContractKey> = match wanted {
             WatchedNumbers::Of(_) => BTreeSet::new(),
@@ -92,11 +97,14 @@ impl Watch {
         for limit in limits {
             if let Some(account) = limit.account() {
                 let sum = owed.get(&account).copied().unwrap_or(MoneySum::zero(account.currency));
-                numbers.push(WatchedNumber { limit, window: None, without_own: sum.to_decimal() });
+                numbers.push(WatchedNumber { limit, window: None, is_present: true, without_own: sum.to_decimal() });
                 continue;
             }
             let windows = windows_of(&limit, own.values(), &others, (wanted, now))?;
-            let number = |window| WatchedNumber { limit: limit.clone(), window, without_own: limit.metric.zero() };
+            let number = |(window, is_present)| {
+                let (limit, without_own) = (limit.clone(), limit.metric.zero());
+                WatchedNumber { limit, window, is_present, without_own }
+            };
             numbers.extend(windows.into_iter().map(number));
         }
         for number in &mut numbers {
@@ -106,7 +114,7 @@ impl Watch {
                 }
             }
         }
-        Ok(Self { numbers })
+        Ok(Self { customers, numbers })
     }
 
     /// Locks the accounts of the watched customers among these books, and reads the numbers of their limits. Books that were
@@ -121,7 +129,7 @@ impl Watch {
         if customers.is_empty() {
             return Ok(Self::default());
         }
-        cx.lock_accounts(&customers)?;
+        cx.watch(&customers)?;
         let limits = cx.tx.limits_of(cx.organization, &customers)?;
         let limited: BTreeSet<CustomerId> = limits.iter().map(|limit| limit.customer_id).collect();
         let needs_rows = |book: &ContractBook| book.extent() == Extent::Drafts && limited.contains(&book.contract.customer_id);
@@ -145,6 +153,11 @@ impl Watch {
         Self::read(cx.tx, cx.organization, limits, books, (WatchedNumbers::Of(periods), cx.now))
     }
 
+    /// Returns the customers with limits.
+    pub(crate) fn customers(&self) -> impl Iterator<Item = CustomerId> {
+        self.customers.iter().copied()
+    }
+
     /// Returns whether a customer has numbers here.
     pub(crate) fn has(&self, customer_id: CustomerId) -> bool {
         self.numbers.iter().any(|number| number.limit.customer_id == customer_id)
@@ -164,7 +177,7 @@ impl Watch {
         let value = |(index, number): (usize, &WatchedNumber)| {
             let own = added.iter().filter(|((_, of), _)| *of == index).map(|(_, added)| *added);
             let value = own.into_iter().try_fold(number.without_own, exact_add)?;
-            Ok(LimitValue::new(number.limit.clone(), number.window, value)?)
+            Ok(LimitValue::new(number.limit.clone(), (number.window, number.is_present), value)?)
         };
         of_customer.map(value).collect()
     }
@@ -202,31 +215,28 @@ fn contract_of(organization: OrganizationId, limit: &Limit) -> Option<ContractKe
     Some(ContractKey { organization, customer: limit.customer_id, contract })
 }
 
-/// Returns the service periods of a limit's product: the present one, and those that usage can change. Returns `[None]` if all
-/// numbers of now are wanted and there is no present period.
+/// Returns the service periods of a limit's product: the present one, and those that usage can change. Each has whether it is present.
+/// If all numbers of now are wanted and there is no present period, the result is the number of no period.
 fn windows_of<'b>(
     limit: &Limit,
     own: impl Iterator<Item = &'b ContractBook>,
     others: &'b [ContractBook],
     (wanted, now): (WatchedNumbers<'_>, Timestamp),
-) -> UseCaseResult<Vec<Option<Period>>> {
-    let Some((contract_ref, product_no)) = limit.metric.product() else { return Ok(vec![None]) };
+) -> UseCaseResult<Vec<(Option<Period>, bool)>> {
+    let Some((contract_ref, product_no)) = limit.metric.product() else { return Ok(vec![(None, true)]) };
     let is_meant = |book: &&ContractBook| book.contract.contract_ref == contract_ref;
     let (book, changed) = match wanted {
         WatchedNumbers::Now => (own.chain(others).find(is_meant), None),
         WatchedNumbers::Of(periods) => ({ own }.find(is_meant), Some(periods)),
     };
-    let mut windows: BTreeMap<Date, Period> = BTreeMap::new();
-    if let Some(book) = book {
-        let present = window_at(book, product_no, now)?;
-        let of_product = changed.into_iter().flatten().filter(|(contract, no, _)| (*contract, *no) == (contract_ref, product_no));
-        let changed = of_product.filter_map(|(_, no, start)| Some(book.contract.period_from(*no, *start)?.days()));
-        windows.extend(present.into_iter().chain(changed).map(|window| (window.start(), window)));
-    }
+    let present = book.map(|book| window_at(book, product_no, now)).transpose()?.flatten();
+    let of_product = changed.into_iter().flatten().filter(|(contract, no, _)| (*contract, *no) == (contract_ref, product_no));
+    let changed = of_product.filter_map(|(_, no, start)| Some(book?.contract.period_from(*no, *start)?.days()));
+    let windows: BTreeMap<Date, Period> = present.into_iter().chain(changed).map(|window| (window.start(), window)).collect();
     if windows.is_empty() && matches!(wanted, WatchedNumbers::Now) {
-        return Ok(vec![None]);
+        return Ok(vec![(None, true)]);
     }
-    Ok(windows.into_values().map(Some).collect())
+    Ok(windows.into_values().map(|window| (Some(window), present == Some(window))).collect())
 }
 
 /// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books in the same order.

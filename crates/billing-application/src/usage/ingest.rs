@@ -29,6 +29,7 @@ use billing_domain::usage::{
 };
 
 use super::event_cache::PeriodKey;
+use super::limited::NumbersByCustomer;
 use super::outcome::{Duplicate, EventAnswer, IngestOutcome};
 use super::read::EventReferences;
 use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
@@ -203,7 +204,7 @@ impl<'a> IngestBatch<'a> {
         let watch = Watch::lock(cx, &mut books, &periods_of(&matched))?;
         let (limited, free): (Vec<_>, Vec<_>) = matched.into_iter().partition(|matched| watch.has(matched.resolved.customer.id));
         Self::post_groups(cx, &mut books, free, &mut progress)?;
-        self.post_within_limits(cx, &watch, &mut books, limited, &mut progress)?;
+        let numbers = self.post_within_limits(cx, &watch, &mut books, limited, &mut progress)?;
         if let Some((shortcuts, totals)) = added {
             // All of it is stored already, or nothing stays.
             if progress.placed.len() < all || !are_stored(&totals, &books) {
@@ -216,7 +217,9 @@ impl<'a> IngestBatch<'a> {
             }
             book_repository::write_all(cx, decided)?;
         }
-        self.store(cx, path, &books, progress)
+        let outcomes = self.store(cx, path, (&books, &numbers), progress)?;
+        numbers.into_iter().for_each(|(customer_id, numbers)| cx.note_numbers(customer_id, numbers));
+        Ok(outcomes)
     }
 
     /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
@@ -464,7 +467,7 @@ impl<'a> IngestBatch<'a> {
         &self,
         cx: &mut Cx<'_>,
         path: IngestPath,
-        books: &BooksByRef,
+        (books, numbers): (&BooksByRef, &NumbersByCustomer),
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let IngestProgress { mut outcomes, duplicates, shown, mut placed, mut left, live: _ } = progress;
@@ -487,7 +490,8 @@ impl<'a> IngestBatch<'a> {
             EventReferences::of_books(books.values()).with_products(placed.iter().map(|(matched, _)| matched.resolved.product));
         for ((matched, document_ref), event) in placed.into_iter().zip(events) {
             let (index, event_ref, customer_id) = (matched.resolved.index, event.event_ref, event.customer_id);
-            let view = around.view(event)?;
+            let mut view = around.view(event)?;
+            view.limits = numbers.get(&customer_id).cloned().unwrap_or_default();
             let IngestItem { event, answer, .. } = self.events[index];
             if let Some(import_ref) = event.import {
                 let key = event.key.clone();

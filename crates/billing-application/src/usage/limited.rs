@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use billing_domain::ledger::limit::judge;
+use billing_domain::limit::LimitValue;
 use billing_domain::refs::CustomerId;
 
 use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent, grouped};
@@ -10,6 +11,9 @@ use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 use crate::limits::{AddedNumbers, Watch};
+
+/// The numbers of limits after a transaction, by customer.
+pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Vec<LimitValue>>;
 
 impl IngestProgress<'_> {
     /// Takes back the placed events but the first `kept`.
@@ -40,7 +44,7 @@ impl IngestBatch<'_> {
     }
 
     /// Puts the events of customers with limits on documents. The events of a customer are judged as a whole first. If the whole
-    /// does not fit, they are judged one by one, in the order of arrival.
+    /// does not fit, they are judged one by one, in the order of arrival. Returns the numbers afterwards, by customer.
     pub(super) fn post_within_limits<'n>(
         &self,
         cx: &Cx<'_>,
@@ -48,7 +52,8 @@ impl IngestBatch<'_> {
         books: &mut BooksByRef,
         matched: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
-    ) -> UseCaseResult<()> {
+    ) -> UseCaseResult<NumbersByCustomer> {
+        let mut numbers: NumbersByCustomer = watch.customers().map(|customer_id| (customer_id, Vec::new())).collect();
         let mut of_customers: BTreeMap<CustomerId, Vec<MatchedEvent<'n>>> = BTreeMap::new();
         for event in matched {
             of_customers.entry(event.resolved.customer.id).or_default().push(event);
@@ -59,14 +64,17 @@ impl IngestBatch<'_> {
             for book in books.values().filter(|book| book.contract.customer_id == customer_id) {
                 watch.note(&mut amounts, book)?;
             }
-            if !self.post_whole(cx, (watch, customer_id, &amounts), books, &events, progress)? {
-                self.post_each(cx, (watch, customer_id, amounts), books, events, progress)?;
-            }
+            let after = match self.post_whole(cx, (watch, customer_id, &amounts), books, &events, progress)? {
+                Some(after) => after,
+                None => self.post_each(cx, (watch, customer_id, amounts), books, events, progress)?,
+            };
+            numbers.insert(customer_id, after);
         }
-        Ok(())
+        Ok(numbers)
     }
 
-    /// Puts all events of a customer on documents. Returns `false`, and leaves no trace, if a limit rejects one of them.
+    /// Puts all events of a customer on documents, and returns the numbers afterwards. Returns `None`, and leaves no trace, if a limit
+    /// rejects one of them.
     fn post_whole<'n>(
         &self,
         cx: &Cx<'_>,
@@ -74,33 +82,32 @@ impl IngestBatch<'_> {
         books: &mut BooksByRef,
         events: &[MatchedEvent<'n>],
         progress: &mut IngestProgress<'n>,
-    ) -> UseCaseResult<bool> {
+    ) -> UseCaseResult<Option<Vec<LimitValue>>> {
         let is_judged = events.iter().any(|event| self.is_rejectable(event));
         if is_judged && events.len() == 1 {
-            return Ok(false);
+            return Ok(None);
         }
         let placed = progress.placed.len();
         let before = Self::post_groups(cx, books, events.to_vec(), progress)?;
-        if !is_judged {
-            return Ok(true);
-        }
         let mut after = amounts.clone();
         for contract_ref in before.keys() {
             let book = books.get(contract_ref).ok_or_else(|| corrupt("a contract", contract_ref, "is not held"))?;
             watch.note(&mut after, book)?;
         }
-        if judge(&watch.values(customer_id, amounts)?, &watch.values(customer_id, &after)?).is_ok() {
-            return Ok(true);
+        let after = watch.values(customer_id, &after)?;
+        if !is_judged || judge(&watch.values(customer_id, amounts)?, &after).is_ok() {
+            return Ok(Some(after));
         }
         progress.take_back(placed);
         for event in events {
             progress.outcomes[event.resolved.index] = None;
         }
         books.extend(before);
-        Ok(false)
+        Ok(None)
     }
 
-    /// Puts the events of a customer on documents one by one. An event that a limit rejects leaves no trace.
+    /// Puts the events of a customer on documents one by one, and returns the numbers afterwards. An event that a limit rejects leaves
+    /// no trace.
     fn post_each<'n>(
         &self,
         cx: &Cx<'_>,
@@ -108,7 +115,7 @@ impl IngestBatch<'_> {
         books: &mut BooksByRef,
         events: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
-    ) -> UseCaseResult<()> {
+    ) -> UseCaseResult<Vec<LimitValue>> {
         let mut before = watch.values(customer_id, &amounts)?;
         for event in events {
             let (index, contract_ref) = (event.resolved.index, event.key.contract_ref);
@@ -133,7 +140,7 @@ impl IngestBatch<'_> {
                 Ok(()) | Err(_) => (amounts, before) = (with_event, after),
             }
         }
-        Ok(())
+        Ok(before)
     }
 
     fn is_rejectable(&self, event: &MatchedEvent<'_>) -> bool {

@@ -11,6 +11,7 @@ use billing_domain::contract::Contract;
 use billing_domain::document::numbering::{DocumentNumber, DocumentNumbers};
 use billing_domain::document::{BookDocument, DocumentState, Purpose};
 use billing_domain::ledger::ContractBook;
+use billing_domain::limit::LimitValue;
 use billing_domain::money::Currency;
 use billing_domain::party::{Customer, NetTerms};
 use billing_domain::ports::Tx;
@@ -30,6 +31,8 @@ use crate::names::{Named, name_all};
 pub struct EventView {
     /// The event.
     pub event: UsageEvent,
+    /// The numbers of the customer's limits after the event was recorded; empty for an event that is only read.
+    pub limits: Vec<LimitValue>,
     /// The customer's reference.
     pub customer_ref: CustomerRef,
     /// The customer's name.
@@ -222,6 +225,7 @@ impl EventReferences {
         carriers.push(latest.head.number.clone());
         let document_numbers = DocumentNumbers::in_order_of_change(carriers);
         Ok(EventView {
+            limits: Vec::new(),
             customer_ref: customer.customer_ref.clone(),
             customer_name: customer.profile.name.clone(),
             usage_product_name: product.profile.name.clone(),

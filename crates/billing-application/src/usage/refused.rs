@@ -9,15 +9,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use billing_domain::access::RequestId;
 use billing_domain::calendar::TimeZone;
+use billing_domain::decimal::Decimal;
+use billing_domain::limit::LimitReached;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::ports::{Access, RefusedFilter, transact};
-use billing_domain::refs::OrganizationId;
+use billing_domain::refs::{LimitRef, OrganizationId};
 use billing_domain::refused::{REFUSED_KEPT_DAYS, RefusedCount, RefusedExample, RefusedKey};
 
 use crate::Services;
 use crate::basics::DAY_SECONDS;
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
+use crate::limits::tell_rejection;
 
 /// The maximum number of distinct counts between two saves. Beyond it, counts are combined by organization and day.
 const MAX_KEYS: usize = 10_000;
@@ -43,43 +46,70 @@ pub struct RefusedEvent<'a> {
     pub detail: &'a str,
     /// The request that contained the event.
     pub request_id: Option<RequestId>,
+    /// The limit that rejected the event.
+    pub limit: Option<&'a LimitReached>,
 }
 
-/// The counts of a server that are not saved yet.
+/// The counts of a server that are not saved yet, and the limits that rejected usage since.
 #[derive(Debug, Default)]
-pub struct RefusedUsageCounts(Mutex<BTreeMap<RefusedKey, RefusedCount>>);
+pub struct RefusedUsageCounts(Mutex<Unsaved>);
+
+#[derive(Debug, Default)]
+struct Unsaved {
+    counts: BTreeMap<RefusedKey, RefusedCount>,
+    /// What the rejected usage needed, at most.
+    rejections: BTreeMap<(OrganizationId, LimitRef), Decimal>,
+}
 
 impl RefusedUsageCounts {
     /// Counts an event that was just rejected.
     pub fn count(&self, services: &Services, refused: RefusedEvent<'_>) {
-        let RefusedEvent { organization, code, customer_ref, usage_product_ref, event, pointer, detail, request_id } = refused;
+        let RefusedEvent { organization, code, customer_ref, usage_product_ref, event, pointer, detail, request_id, limit } =
+            refused;
         let now = services.now();
         let key = RefusedKey::of(organization, now, code, customer_ref, usage_product_ref);
         let count = RefusedCount::once(now, RefusedExample::of(event, pointer, detail, request_id));
-        add(&mut self.kept(), key, count);
+        let mut kept = self.kept();
+        add(&mut kept.counts, key, count);
+        if let Some(LimitReached { limit_ref, needed, .. }) = limit {
+            let most = kept.rejections.entry((organization, *limit_ref)).or_insert(*needed);
+            *most = (*most).max(*needed);
+        }
     }
 
-    /// Saves the counts. Counts that cannot be saved remain for the next call.
+    /// Saves the counts, and notifies the limits that rejected usage. What cannot be saved remains for the next call.
     ///
     /// # Errors
     /// Returns [`UseCaseError::Store`] if a transaction fails.
     pub fn write(&self, services: &Services) -> UseCaseResult<()> {
         // All servers save in the same order, so that saves of the same rows do not deadlock.
-        let mut counts: Vec<(RefusedKey, RefusedCount)> = std::mem::take(&mut *self.kept()).into_iter().collect();
+        let Unsaved { counts, mut rejections } = std::mem::take(&mut *self.kept());
+        let mut counts: Vec<(RefusedKey, RefusedCount)> = counts.into_iter().collect();
         while !counts.is_empty() {
             let rest = counts.split_off(counts.len().min(COUNTS_PER_TRANSACTION));
             let written = transact(&*services.store, Access::Write, |tx| Ok::<_, UseCaseError>(tx.add_refused_usage(&counts)?));
             if let Err(error) = written {
                 let mut kept = self.kept();
-                counts.into_iter().chain(rest).for_each(|(key, count)| add(&mut kept, key, count));
+                counts.into_iter().chain(rest).for_each(|(key, count)| add(&mut kept.counts, key, count));
+                kept.rejections.extend(rejections);
                 return Err(error);
             }
             counts = rest;
         }
+        while let Some(((organization, limit_ref), needed)) = rejections.pop_first() {
+            let told = transact(&*services.store, Access::Write, |tx| {
+                tell_rejection(&mut Cx::of_scheduler(tx, services, organization, services.now()), limit_ref, needed)
+            });
+            if let Err(error) = told {
+                rejections.insert((organization, limit_ref), needed);
+                self.kept().rejections.extend(rejections);
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<RefusedKey, RefusedCount>> {
+    fn kept(&self) -> MutexGuard<'_, Unsaved> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::limit::LimitLevels;
+    use crate::limit::{LimitLevels, ReachedLevels};
     use crate::money::Currency;
     use crate::refs::{CustomerId, EntityRef, LimitRef};
 
@@ -142,11 +142,13 @@ mod tests {
                 currency: Currency::from_code("EUR").expect("a currency"),
             },
             levels: LimitLevels { max: Some(Decimal::new(max, 2)), thresholds: Vec::new() },
+            reached: ReachedLevels::default(),
+            notifications: 0,
             created_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
             updated_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
         };
         let value = |(number, (value, max)): (usize, &(i64, i64))| {
-            LimitValue::new(limit(number, *max), None, Decimal::new(*value, 2)).expect("a small number")
+            LimitValue::new(limit(number, *max), (None, true), Decimal::new(*value, 2)).expect("a small number")
         };
         numbers.iter().enumerate().map(value).collect()
     }

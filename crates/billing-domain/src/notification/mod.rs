@@ -1,4 +1,4 @@
-//! Notifications: facts about documents, contracts and webhook endpoints. Other software reads them as a feed or receives them
+//! Notifications: facts about documents, contracts, limits and webhook endpoints. Other software reads them as a feed or receives them
 //! at a URL.
 //!
 //! A notification is stored in the transaction that makes its fact true. Its *sequence* counts the notifications of its subject
@@ -7,15 +7,19 @@
 //! their positions.
 
 pub mod epoch;
+pub mod limit_levels;
 pub mod notify;
 pub mod numbering;
 
 use std::fmt;
 
+use rust_decimal::Decimal;
+
 use crate::calendar::{Date, Timestamp};
 use crate::contract::{Contract, ContractState};
 use crate::document::{BookDocument, DocumentState, OutstandingAmounts};
-use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, NotificationRef};
+use crate::limit::LimitValue;
+use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, LimitRef, NotificationRef};
 use crate::runs::DocumentFailure;
 
 /// The maximum number of failures in a notification.
@@ -69,6 +73,10 @@ notification_types! {
     BillingFailed = "billing.failed",
     /// A contract that could not be billed was billed again.
     BillingRecovered = "billing.recovered",
+    /// The number of a limit reached a threshold, or usage reached the maximum.
+    LimitReached = "limit.reached",
+    /// The number of a limit is below a threshold again, or at the maximum or below.
+    LimitCleared = "limit.cleared",
     /// The service disabled a webhook endpoint.
     EndpointDisabled = "endpoint.disabled",
     /// A test of a webhook endpoint was requested.
@@ -88,6 +96,8 @@ pub enum Subject {
     Document(DocumentRef),
     /// A contract.
     Contract(ContractRef),
+    /// A limit.
+    Limit(LimitRef),
     /// A webhook endpoint.
     Endpoint(EndpointRef),
 }
@@ -99,6 +109,7 @@ impl Subject {
         match kind {
             "document" => DocumentRef::parse(reference).ok().map(Self::Document),
             "contract" => ContractRef::parse(reference).ok().map(Self::Contract),
+            "limit" => LimitRef::parse(reference).ok().map(Self::Limit),
             "endpoint" => EndpointRef::parse(reference).ok().map(Self::Endpoint),
             _ => None,
         }
@@ -110,6 +121,7 @@ impl fmt::Display for Subject {
         match self {
             Self::Document(document_ref) => write!(f, "document:{document_ref}"),
             Self::Contract(contract_ref) => write!(f, "contract:{contract_ref}"),
+            Self::Limit(limit_ref) => write!(f, "limit:{limit_ref}"),
             Self::Endpoint(endpoint_ref) => write!(f, "endpoint:{endpoint_ref}"),
         }
     }
@@ -135,6 +147,8 @@ pub enum FactData {
     Contract(Box<ContractFact>),
     /// The billing of a contract.
     Billing(Box<BillingFact>),
+    /// The number of a limit.
+    Limit(Box<LimitFact>),
     /// A webhook endpoint.
     Endpoint(Box<EndpointFact>),
 }
@@ -194,6 +208,17 @@ impl BillingProblem {
     }
 }
 
+/// The number of a limit at one of its levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitFact {
+    /// The number.
+    pub number: LimitValue,
+    /// The threshold or the maximum that the number reached or left.
+    pub level: Decimal,
+    /// The reference of the customer.
+    pub customer_ref: CustomerRef,
+}
+
 /// A webhook endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointFact {
@@ -214,6 +239,7 @@ impl Fact {
             FactData::Document(fact) => Subject::Document(fact.document.head.document_ref),
             FactData::Contract(fact) => Subject::Contract(fact.contract.contract_ref),
             FactData::Billing(fact) => Subject::Contract(fact.contract_ref),
+            FactData::Limit(fact) => Subject::Limit(fact.number.limit.limit_ref),
             FactData::Endpoint(fact) => Subject::Endpoint(fact.endpoint_ref),
         }
     }
@@ -224,6 +250,7 @@ impl Fact {
             FactData::Document(fact) => Some(fact.document.head.customer_id),
             FactData::Contract(fact) => Some(fact.contract.customer_id),
             FactData::Billing(fact) => Some(fact.customer_id),
+            FactData::Limit(fact) => Some(fact.number.limit.customer_id),
             FactData::Endpoint(_) => None,
         }
     }
@@ -277,6 +304,7 @@ mod tests {
         for subject in [
             Subject::Document(DocumentRef::from_uuid(id)),
             Subject::Contract(ContractRef::from_uuid(id)),
+            Subject::Limit(LimitRef::from_uuid(id)),
             Subject::Endpoint(EndpointRef::from_uuid(id)),
         ] {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));

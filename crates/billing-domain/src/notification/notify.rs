@@ -54,7 +54,7 @@ pub fn of(book: &ContractBook, entries: &[Entry], now: Timestamp) -> Result<Vec<
     for fact in facts.iter_mut().rev() {
         let count = match fact.subject() {
             Subject::Document(document_ref) => known(book, document_ref)?.notifications,
-            Subject::Contract(_) | Subject::Endpoint(_) => book.notifications.count,
+            Subject::Contract(_) | Subject::Limit(_) | Subject::Endpoint(_) => book.notifications.count,
         };
         let last = lasts.entry(fact.subject()).or_insert(count);
         fact.sequence = *last;

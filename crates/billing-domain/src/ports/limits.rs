@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Lock, StoreResult};
 use crate::limit::Limit;
 use crate::page::{Page, PageRequest};
+use crate::party::Customer;
 use crate::receivables::AccountKey;
 use crate::refs::{ContractKey, CustomerId, LimitRef, OrganizationId};
 
@@ -12,7 +13,7 @@ use crate::refs::{ContractKey, CustomerId, LimitRef, OrganizationId};
 pub trait Limits {
     /// Stores a new limit.
     fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<()>;
-    /// Updates the levels of a limit and the time of its last change. Returns `false` when the limit does not exist.
+    /// Updates the levels of a limit, what notifications stated about it, and the time of its last change. Returns `false` when the limit does not exist.
     fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;
     /// Deletes a limit. Returns `false` when the limit does not exist.
     fn delete_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool>;
@@ -28,9 +29,13 @@ pub trait Limits {
         customer_id: Option<CustomerId>,
         page: PageRequest,
     ) -> StoreResult<Page<Limit>>;
-    /// Locks a customer until the transaction ends. Returns whether the customer is watched. Customers are locked before
-    /// contracts.
-    fn lock_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, lock: Lock) -> StoreResult<bool>;
+    /// Returns a customer, and whether it is watched. A lock holds until the transaction ends; customers are locked before contracts.
+    fn watched_customer(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        lock: Option<Lock>,
+    ) -> StoreResult<(Customer, bool)>;
     /// Sets whether a customer and all of the customer's contracts are watched. Locks the customer, and then exclusively the
     /// contracts that change, until the transaction ends.
     fn set_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, is_watched: bool) -> StoreResult<()>;

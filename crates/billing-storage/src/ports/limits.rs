@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::limit::{Limit, LimitLevels, LimitMetric, MetricKind};
+use billing_domain::limit::{Limit, LimitLevels, LimitMetric, MetricKind, ReachedLevels};
 use billing_domain::page::{Page, PageRequest};
+use billing_domain::party::Customer;
 use billing_domain::ports::{Contracts as _, Limits, Lock, StoreResult};
 use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractKey, ContractRef, CustomerId, LimitRef, LineItemId, OrganizationId, ProductNo};
+use chrono::NaiveDate;
 use diesel::prelude::*;
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::{MAX_BINDS, counted, owned};
+use super::parties::CustomerRow;
+use super::{MAX_BINDS, counted, owned, stored};
 use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, customers, documents, limits};
@@ -39,6 +42,10 @@ struct LimitRow {
     line_item_id: Option<String>,
     max: Option<Cell<Decimal>>,
     thresholds: JsonText,
+    reached_in: Option<Cell<NaiveDate>>,
+    reached: i32,
+    max_reached_at: Option<Cell<Decimal>>,
+    notification_count: i64,
     created_at: Cell<Timestamp>,
     updated_at: Cell<Timestamp>,
 }
@@ -84,15 +91,44 @@ impl LimitRow {
             customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
             metric,
             levels,
+            reached: ReachedLevels {
+                window_start: row.optional("reached_in", self.reached_in)?,
+                thresholds: row.checked("reached", usize::try_from(self.reached))?,
+                max_at: row.optional("max_reached_at", self.max_reached_at)?,
+            },
+            notifications: row.checked("notification_count", u64::try_from(self.notification_count))?,
             created_at: row.cell("created_at", self.created_at)?,
             updated_at: row.cell("updated_at", self.updated_at)?,
         })
     }
 }
 
-/// Returns the thresholds as they are stored: a JSON array of texts.
-fn thresholds_of(levels: &LimitLevels) -> StoreResult<JsonText> {
-    to_json(&levels.thresholds.iter().map(Decimal::to_string).collect::<Vec<_>>())
+/// The columns that change.
+#[derive(AsChangeset, Insertable)]
+#[diesel(table_name = limits, treat_none_as_null = true)]
+struct LimitState {
+    max: Option<Bound<Decimal>>,
+    thresholds: JsonText,
+    reached_in: Option<Bound<NaiveDate>>,
+    reached: i32,
+    max_reached_at: Option<Bound<Decimal>>,
+    notification_count: i64,
+    updated_at: Bound<Timestamp>,
+}
+
+impl LimitState {
+    fn of(limit: &Limit) -> StoreResult<Self> {
+        let Limit { levels, reached, .. } = limit;
+        Ok(Self {
+            max: levels.max.map(Bound),
+            thresholds: to_json(&levels.thresholds.iter().map(Decimal::to_string).collect::<Vec<_>>())?,
+            reached_in: reached.window_start.map(Bound),
+            reached: stored(reached.thresholds)?,
+            max_reached_at: reached.max_at.map(Bound),
+            notification_count: stored(limit.notifications)?,
+            updated_at: Bound(limit.updated_at),
+        })
+    }
 }
 
 fn read_limits(rows: Vec<LimitRow>) -> StoreResult<Vec<Limit>> {
@@ -110,7 +146,7 @@ impl Limits for Transaction<'_> {
                 counted = (Some(usage_product_ref.as_str()), line_item_id.as_ref().map(LineItemId::as_str));
             }
         }
-        let thresholds = thresholds_of(&limit.levels)?;
+        let state = LimitState::of(limit)?;
         with_conn!(self, "limits", |conn| diesel::insert_into(limits::table)
             .values((
                 limits::limit_id.eq(Bound(limit.limit_ref.as_uuid())),
@@ -123,10 +159,8 @@ impl Limits for Transaction<'_> {
                 limits::product_no.eq(product.map(|(_, product_no)| i32::from(product_no.0))),
                 limits::usage_product_ref.eq(counted.0),
                 limits::line_item_id.eq(counted.1),
-                limits::max.eq(limit.levels.max.map(Bound)),
-                limits::thresholds.eq(&thresholds),
                 limits::created_at.eq(Bound(limit.created_at)),
-                limits::updated_at.eq(Bound(limit.updated_at)),
+                state,
             ))
             .execute(conn))?;
         Ok(())
@@ -134,14 +168,10 @@ impl Limits for Transaction<'_> {
 
     fn update_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<bool> {
         let id = (Bound(limit.limit_ref.as_uuid()), Bound(limit.customer_id.as_uuid()));
-        let thresholds = thresholds_of(&limit.levels)?;
+        let state = LimitState::of(limit)?;
         let updated = with_conn!(self, "limits", |conn| diesel::update(limits::table.find(id))
             .filter(limits::organization_id.eq(Bound(organization.as_uuid())))
-            .set((
-                limits::max.eq(limit.levels.max.map(Bound)),
-                limits::thresholds.eq(&thresholds),
-                limits::updated_at.eq(Bound(limit.updated_at)),
-            ))
+            .set(state)
             .execute(conn))?;
         Ok(updated == 1)
     }
@@ -199,19 +229,24 @@ impl Limits for Transaction<'_> {
         Ok(Page { items: read_limits(rows)?, total: counted(total)? })
     }
 
-    fn lock_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, lock: Lock) -> StoreResult<bool> {
-        let rows: Vec<bool> = load_held!(
+    fn watched_customer(
+        &mut self,
+        organization: OrganizationId,
+        customer_id: CustomerId,
+        lock: Option<Lock>,
+    ) -> StoreResult<(Customer, bool)> {
+        let mut rows: Vec<(CustomerRow, bool)> = load_held!(
             self,
             "customers",
-            Some(lock),
+            lock,
             customers::table
                 .find(Bound(customer_id.as_uuid()))
                 .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-                .select(customers::watched)
+                .select((CustomerRow::as_select(), customers::watched))
         )?;
-        match rows.first() {
-            Some(watched) => Ok(*watched),
-            None => self.refuse(format!("customers {customer_id}: not there to be locked")),
+        match rows.pop() {
+            Some((customer, is_watched)) => Ok((customer.read()?, is_watched)),
+            None => self.refuse(format!("customers {customer_id}: it does not exist")),
         }
     }
 

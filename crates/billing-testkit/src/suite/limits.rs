@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::limit::{Limit, LimitLevels, LimitMetric};
+use billing_domain::limit::{Limit, LimitLevels, LimitMetric, ReachedLevels};
 use billing_domain::page::{Direction, PageRequest};
 use billing_domain::ports::{Lock, Store};
 use billing_domain::receivables::AccountKey;
@@ -23,6 +23,8 @@ fn limit(w: &World, entity_ref: &EntityRef, max: &str, seconds: i64) -> Limit {
         customer_id: w.customer.id,
         metric: LimitMetric::Owed { entity_ref: entity_ref.clone(), currency: fixtures::eur() },
         levels: LimitLevels { max: Some(max.parse::<Decimal>().expect(max)), thresholds: Vec::new() },
+        reached: ReachedLevels::default(),
+        notifications: 0,
         created_at: later(seconds),
         updated_at: later(seconds),
     }
@@ -38,7 +40,10 @@ pub fn a_limit_comes_back_with_every_field(store: &dyn Store) {
     insert(store, &w, &made);
     assert_eq!(read(store, |tx| tx.limit(w.org, made.limit_ref)), Some(made.clone()));
     let thresholds = vec![Decimal::new(-2000, 2), Decimal::new(5, 1)];
-    let edited = Limit { levels: LimitLevels { max: None, thresholds }, updated_at: later(9), ..made.clone() };
+    let reached =
+        ReachedLevels { window_start: Some(fixtures::date("2026-01-01")), thresholds: 2, max_at: Some(Decimal::new(-1, 1)) };
+    let levels = LimitLevels { max: None, thresholds };
+    let edited = Limit { levels, reached, notifications: 7, updated_at: later(9), ..made.clone() };
     assert!(write(store, |tx| tx.update_limit(w.org, &edited)));
     assert_eq!(read(store, |tx| tx.limits_of(w.org, &[w.customer.id])), std::slice::from_ref(&edited));
     assert!(write(store, |tx| tx.delete_limit(w.org, &edited)));
@@ -74,7 +79,8 @@ pub fn a_watched_customer_has_watched_contracts(store: &dyn Store) {
     let w = world(store);
     let contract = w.contract.contract_ref;
     let is_watched = || {
-        let of_customer = write(store, |tx| tx.lock_watched(w.org, w.customer.id, Lock::Shared));
+        let (customer, of_customer) = write(store, |tx| tx.watched_customer(w.org, w.customer.id, Some(Lock::Shared)));
+        assert_eq!(customer, w.customer);
         let of_contract = read(store, |tx| tx.contract(w.org, contract)).expect("a contract").is_watched;
         (of_customer, of_contract)
     };

@@ -298,6 +298,7 @@ impl WriterThread<'_> {
             let Some(by) = reported.first().map(|first| first.by) else { return Ok(Vec::new()) };
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
             let results = IngestBatch { events: &reported, shortcuts, also_held: &BTreeSet::new() }.ingest(cx, path)?;
+            cx.finish()?;
             Ok(events.iter().map(|event| event.index).zip(results).collect())
         })
     }
@@ -310,7 +311,9 @@ impl WriterThread<'_> {
             let now: Vec<&AuthorizedItem<'_, ChangeRow>> = changes.iter().filter(|change| change.by == by).collect();
             let asked: Vec<ChangeRequest<'_>> = now.iter().map(|change| change.row.asked()).collect();
             let cx = &mut Cx::of_actor(tx, self.services, organization, by, self.services.now());
-            Ok(now.iter().map(|change| change.index).zip(ChangeBatch { asked: &asked }.decide(cx)?).collect())
+            let decided = ChangeBatch { asked: &asked }.decide(cx)?;
+            cx.finish()?;
+            Ok(now.iter().map(|change| change.index).zip(decided).collect())
         })?;
         Ok(attempted.outcomes)
     }

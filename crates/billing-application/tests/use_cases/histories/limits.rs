@@ -17,8 +17,9 @@ use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::totals::{NetPrice, lines_of_period};
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ledger::BookRows;
-use billing_domain::limit::{LimitMetric, LimitReached};
+use billing_domain::limit::{LimitMetric, LimitReached, LimitValue};
 use billing_domain::money::{Currency, MoneySum};
+use billing_domain::notification::Subject;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Patch;
 use billing_domain::ports::EventSortKey;
@@ -133,6 +134,14 @@ impl Figures {
     }
 }
 
+/// Returns thresholds around a maximum.
+fn thresholds_around(metric: &LimitMetric, max: Decimal) -> Vec<String> {
+    let step = Decimal::new(1, metric.currency().map_or(0, |currency| currency.exponent()));
+    let around = [max - step, max, max + step * Decimal::from(700)];
+    let is_allowed = |level: &Decimal| metric.product().is_none() || *level > Decimal::ZERO;
+    around.into_iter().filter(is_allowed).map(|level| level.to_string()).collect()
+}
+
 /// Returns a request for a limit of a metric.
 fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
     let of_nothing = LimitRequest {
@@ -146,7 +155,7 @@ fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
         usage_product_ref: None,
         line_item_id: None,
         max: Some(max.to_string()),
-        thresholds: Vec::new(),
+        thresholds: thresholds_around(metric, max),
     };
     match metric {
         LimitMetric::Owed { entity_ref, currency } => LimitRequest {
@@ -160,6 +169,17 @@ fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
             LimitRequest { usage_product_ref: Some(usage_product_ref.clone()), line_item_id: line_item_id.clone(), ..of_nothing }
         }
     }
+}
+
+/// Checks that notifications stated the levels that a number has reached, after a transaction of the customer. `told` counts the
+/// notifications before the last step.
+fn check_levels(number: &LimitValue, told: usize) -> Checked {
+    let LimitValue { limit, value, .. } = number;
+    let reached = limit.levels.thresholds.iter().filter(|level| *level <= value).count();
+    same("the thresholds that notifications state", &reached, &limit.reached.thresholds)?;
+    let is_above = limit.levels.max.is_some_and(|max| *value > max);
+    same("whether notifications state the maximum", &is_above, &limit.reached.max_at.is_some())?;
+    same("whether notifications are lost", &true, &(limit.notifications >= told as u64))
 }
 
 impl UseCases {
@@ -225,7 +245,8 @@ impl UseCases {
                 run(services, principal, UseCase::DeleteLimit, |cx| delete_limit(cx, limit_ref)).map_err(failed)?;
                 self.limits.known.remove(&metric);
             } else {
-                let edit = LimitEdit { max: Patch::Set(max.to_string()), thresholds: None };
+                let thresholds = Some(thresholds_around(&metric, max)).filter(|_| step.is_multiple_of(2));
+                let edit = LimitEdit { max: Patch::Set(max.to_string()), thresholds };
                 run(services, principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit)).map_err(failed)?;
                 *known = max;
             }
@@ -268,7 +289,9 @@ impl UseCases {
         for view in listed {
             let metric = &view.number.limit.metric;
             same("the number of a limit", &after.number(metric, view.number.window)?, &view.number.value)?;
+            let told = self.notified.iter().filter(|it| it.subject == Subject::Limit(view.number.limit.limit_ref)).count();
             let Some(placement) = *judged else { continue };
+            check_levels(&view.number, told)?;
             if metric.product().is_some_and(|product| product != (placement.contract_ref, placement.product_no)) {
                 continue;
             }

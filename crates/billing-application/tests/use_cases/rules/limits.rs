@@ -6,9 +6,10 @@ use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::limits::{
     LimitEdit, LimitRequest, LimitView, create_limit, delete_limit, edit_limit, get_limit, limits_left,
 };
-use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent};
+use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent, RefusedEvent, RefusedUsageCounts};
 use billing_domain::limit::MetricKind;
 use billing_domain::money::Percentage;
+use billing_domain::notification::{Notification, Subject};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, LimitRef, ProductNo};
@@ -373,4 +374,114 @@ fn a_limit_of_an_ended_contract_counts_nothing() {
     assert_eq!(number(&books, limit_ref), ("0.00".to_owned(), "10.00".to_owned()));
     assert_eq!(report(&books, "2", 1), (0, Some(("9.00".to_owned(), "2.00".to_owned()))));
     assert_eq!(report(&books, "1", 1), (1, None));
+}
+
+/// Returns the notifications of limits since the last call: their types, numbers and levels.
+fn told(books: &Books, seen: &mut usize) -> Vec<String> {
+    let organization = books.bench.principal.organization();
+    let all = books.bench.read(|tx| tx.unnumbered_notifications(organization, 1_000));
+    let all = all.into_iter().map(|one| books.bench.read(|tx| tx.notification(organization, one.notification_ref)));
+    let mut all: Vec<Notification> = all.flatten().filter(|told| matches!(told.subject, Subject::Limit(_))).collect();
+    all.sort_by_key(|told| told.sequence);
+    let text = |told: &Notification| {
+        let (head, level) = told.body.rsplit_once(" of ").expect("a level");
+        let value = head.rsplit(' ').next().expect("a number");
+        format!("{} at {value}: {level}", told.kind)
+    };
+    let new = all.iter().skip(*seen).map(text).collect();
+    *seen = all.len();
+    new
+}
+
+#[test]
+fn each_level_notifies_on_the_way_up_and_down_and_each_period_begins_anew() {
+    let books = Books::at("2026-01-10T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "1.00")]);
+    let contract = books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    let thresholds = ["80", "50", "100"].map(str::to_owned).to_vec();
+    assert_eq!(report(&books, "45", 1), (1, None));
+    limit_of(&books, &LimitRequest { thresholds, max: None, ..spend(contract, "") });
+    let mut seen = 0;
+    assert!(told(&books, &mut seen).is_empty());
+    let first = books.slice(&[calls(DAY, "15"), calls(DAY, "25")], Atomicity::PerEvent).remove(0).expect("an accepted event");
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 85.00: 50.00", "limit.reached at 85.00: 80.00"]);
+    books.delete(first.now().expect("a new event").event.event_ref);
+    assert_eq!(told(&books, &mut seen), ["limit.cleared at 70.00: 80.00"]);
+    assert_eq!(report(&books, "20", 1), (1, None));
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 90.00: 80.00"]);
+    books.bill("2026-02-02T12:00:00Z");
+    let february = |quantity: &str| books.slice(&[calls("2026-02-02T12:00:00Z", quantity)], Atomicity::PerEvent).len();
+    february("49");
+    // Late usage changes the number of a period that is over.
+    assert_eq!(report(&books, "20", 1), (1, None));
+    assert!(told(&books, &mut seen).is_empty());
+    february("1");
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 50.00: 50.00"]);
+}
+
+#[test]
+fn payments_edits_and_usage_above_the_maximum_notify() {
+    let (books, _) = priced("1.00", None);
+    let mut seen = 0;
+    let limit_ref = limit_of(&books, &LimitRequest { thresholds: vec!["-20".to_owned()], ..owed("10") });
+    // The balance is already above the threshold.
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 0.00: -20.00"]);
+    let occurred = NewUsageEvent { occurred: true, ..calls(DAY, "30") };
+    books.slice(&[occurred], Atomicity::PerEvent);
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 30.00: 10.00"]);
+    books.bill("2026-02-02T12:00:00Z");
+    assert!(told(&books, &mut seen).is_empty());
+    books.pay("UB-INV-1", "20.00").expect("a payment");
+    assert_eq!(told(&books, &mut seen), ["limit.cleared at 10.00: 10.00"]);
+    let edit = LimitEdit { max: Patch::Set("5".to_owned()), thresholds: Some(vec!["11".to_owned()]) };
+    run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit))
+        .expect("an edit");
+    assert_eq!(told(&books, &mut seen), ["limit.cleared at 10.00: -20.00", "limit.reached at 10.00: 5.00"]);
+}
+
+#[test]
+fn a_rejection_is_notified_once_if_the_usage_would_still_be_rejected() {
+    let (books, limit_ref) = priced("1.00", Some("10"));
+    let limit_ref = limit_ref.expect("a limit");
+    let (counts, mut seen) = (RefusedUsageCounts::default(), 0);
+    let reject = |quantity: &str| {
+        let Err(UseCaseError::LimitReached(reached)) = books.report(DAY, quantity, None) else { panic!("accepted") };
+        counts.count(
+            &books.bench.services,
+            RefusedEvent {
+                organization: books.bench.principal.organization(),
+                code: "limit_reached",
+                customer_ref: "acme",
+                usage_product_ref: "calls",
+                event: "{}",
+                pointer: None,
+                detail: "",
+                request_id: None,
+                limit: Some(&reached),
+            },
+        );
+    };
+    assert_eq!(report(&books, "8", 1), (1, None));
+    reject("3");
+    reject("5");
+    counts.write(&books.bench.services).expect("written counts");
+    assert_eq!(told(&books, &mut seen), ["limit.reached at 8.00: 10.00"]);
+    reject("3");
+    counts.write(&books.bench.services).expect("written counts");
+    assert!(told(&books, &mut seen).is_empty());
+    let event = books.calls(DAY, "2");
+    books.delete(event);
+    assert!(told(&books, &mut seen).is_empty());
+    // A payment, a deletion or an edit makes room, and what was rejected would fit.
+    let edit = |max: &str| {
+        let edit = LimitEdit { max: Patch::Set(max.to_owned()), thresholds: None };
+        run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit))
+            .expect("an edit")
+    };
+    edit("11");
+    assert_eq!(told(&books, &mut seen), ["limit.cleared at 8.00: 10.00"]);
+    reject("4");
+    edit("12");
+    counts.write(&books.bench.services).expect("written counts");
+    assert!(told(&books, &mut seen).is_empty());
 }

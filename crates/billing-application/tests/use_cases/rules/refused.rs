@@ -18,6 +18,7 @@ fn refused<'a>(bench: &Bench, customer_ref: &'a str) -> RefusedEvent<'a> {
         pointer: Some("/customer_ref"),
         detail: "must be known",
         request_id: None,
+        limit: None,
     }
 }
 
