@@ -39,6 +39,7 @@ pub mod document;
 pub mod einvoice;
 pub mod event_input;
 pub mod format;
+pub mod hold;
 pub mod idempotency;
 pub mod imports;
 pub mod labels;

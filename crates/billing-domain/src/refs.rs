@@ -54,6 +54,8 @@ pub enum ResourceKind {
     Format,
     /// A billing run.
     BillingRun,
+    /// A hold of a customer.
+    Hold,
     /// A file import.
     Import,
     /// A limit of a customer.
@@ -90,6 +92,7 @@ impl ResourceKind {
             Self::Format => "usage format",
             Self::BillingRun => "billing run",
             Self::Limit => "limit",
+            Self::Hold => "hold",
             Self::Import => "import",
             Self::Notification => "notification",
             Self::Organization => "organization",
@@ -279,6 +282,8 @@ named_ref! {
     BankAccountRef;
     /// A charge that is billed manually.
     ChargeRef;
+    /// A hold, unique within its customer.
+    HoldRef;
     /// A line item, unique within its pricing. Ids that begin with [`CHARGE_PREFIX`] belong to charges.
     LineItemId where is_line_item;
 }

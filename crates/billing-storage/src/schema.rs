@@ -373,6 +373,23 @@ tables! {
         created_at -> Ts,
         updated_at -> Ts,
     }
+    usage_holds (customer_id, hold_ref, entry_no) {
+        customer_id -> Id,
+        hold_ref -> Text,
+        entry_no -> Integer,
+        organization_id -> Id,
+        contract_id -> Id,
+        product_no -> Integer,
+        period_start -> Day,
+        usage_product_ref -> Text,
+        line_item_id -> Text,
+        quantity -> Dec,
+        digest -> Binary,
+        made_at -> Ts,
+        expires_at -> Ts,
+        ended_at -> Nullable<Ts>,
+        event_id -> Nullable<Id>,
+    }
     write_offs (write_off_id, customer_id) {
         write_off_id -> Id,
         customer_id -> Id,

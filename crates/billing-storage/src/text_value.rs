@@ -27,7 +27,7 @@ use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, Language, Pa
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    BankAccountRef, ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId,
+    BankAccountRef, ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, HoldRef, LineItemId,
     OrganizationId, PricingRef, UsageProductRef,
 };
 use billing_domain::tax::TaxCategory;
@@ -150,6 +150,7 @@ leaves! {
     FormatRef, "a reference", shown, |text| Self::parse(text).ok();
     Expression, "an expression", shown, |text| Self::parse(text).ok();
     ChargeRef, "a reference", shown, |text| Self::parse(text).ok();
+    HoldRef, "a reference", shown, |text| Self::parse(text).ok();
     LineItemId, "a reference", shown, |text| Self::parse(text).ok();
     OrganizationId, "a UUID", shown, |text| Self::parse(text).ok();
     CustomerId, "a UUID", shown, |text| Self::parse(text).ok();

@@ -615,6 +615,32 @@ CREATE TABLE limits (
 CREATE INDEX limits_of_customer ON limits (customer_id);
 CREATE INDEX limits_of_organization ON limits (organization_id, created_at, limit_id);
 
+-- Usage that is about to happen, and that limits count while it is open. The entries of a hold are its rows.
+CREATE TABLE usage_holds (
+    customer_id     UUID NOT NULL,
+    hold_ref        TEXT COLLATE "C" NOT NULL,
+    entry_no        INTEGER NOT NULL,
+    organization_id UUID NOT NULL,
+    -- The running total in which the entry counts.
+    contract_id     UUID NOT NULL,
+    product_no      INTEGER NOT NULL,
+    period_start    DATE NOT NULL,
+    usage_product_ref TEXT COLLATE "C" NOT NULL,
+    -- Empty without a line item.
+    line_item_id    TEXT COLLATE "C" NOT NULL,
+    quantity        NUMERIC NOT NULL,
+    -- The request for the hold.
+    digest          BYTEA NOT NULL,
+    made_at         TIMESTAMPTZ NOT NULL,
+    expires_at      TIMESTAMPTZ NOT NULL,
+    ended_at        TIMESTAMPTZ,
+    -- The event that settled the entry.
+    event_id        UUID,
+    PRIMARY KEY (customer_id, hold_ref, entry_no)
+);
+CREATE INDEX usage_holds_open ON usage_holds (customer_id, expires_at) WHERE ended_at IS NULL;
+CREATE INDEX usage_holds_expired ON usage_holds (expires_at);
+
 CREATE TABLE payments (
     payment_id      UUID NOT NULL,
     customer_id     UUID NOT NULL,

@@ -22,6 +22,7 @@ DROP TABLE metadata;
 DROP TABLE write_offs;
 DROP TABLE applications;
 DROP TABLE payments;
+DROP TABLE usage_holds;
 DROP TABLE limits;
 DROP TABLE accounts;
 DROP TABLE number_series;

@@ -608,6 +608,32 @@ CREATE TABLE limits (
 CREATE INDEX limits_of_customer ON limits (customer_id);
 CREATE INDEX limits_of_organization ON limits (organization_id, created_at, limit_id);
 
+-- Usage that is about to happen, and that limits count while it is open. The entries of a hold are its rows.
+CREATE TABLE usage_holds (
+    customer_id     BLOB NOT NULL,
+    hold_ref        TEXT NOT NULL,
+    entry_no        INTEGER NOT NULL,
+    organization_id BLOB NOT NULL,
+    -- The running total in which the entry counts.
+    contract_id     BLOB NOT NULL,
+    product_no      INTEGER NOT NULL,
+    period_start    INTEGER NOT NULL,
+    usage_product_ref TEXT NOT NULL,
+    -- Empty without a line item.
+    line_item_id    TEXT NOT NULL,
+    quantity        TEXT NOT NULL,
+    -- The request for the hold.
+    digest          BLOB NOT NULL,
+    made_at         INTEGER NOT NULL,
+    expires_at      INTEGER NOT NULL,
+    ended_at        INTEGER,
+    -- The event that settled the entry.
+    event_id        BLOB,
+    PRIMARY KEY (customer_id, hold_ref, entry_no)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX usage_holds_open ON usage_holds (customer_id, expires_at) WHERE ended_at IS NULL;
+CREATE INDEX usage_holds_expired ON usage_holds (expires_at);
+
 CREATE TABLE payments (
     payment_id      BLOB NOT NULL,
     customer_id     BLOB NOT NULL,

@@ -360,6 +360,7 @@ pub fn not_found_code(thing: ResourceKind) -> &'static str {
         ResourceKind::Format => "usage_format_not_found",
         ResourceKind::Endpoint => "webhook_endpoint_not_found",
         ResourceKind::BillingRun => "billing_run_not_found",
+        ResourceKind::Hold => "hold_not_found",
         ResourceKind::Import => "import_not_found",
         ResourceKind::Limit => "limit_not_found",
         ResourceKind::Notification => "notification_not_found",

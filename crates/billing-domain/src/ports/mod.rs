@@ -17,6 +17,7 @@ mod documents;
 mod due_contracts;
 mod environment;
 mod formats;
+mod holds;
 mod idempotency;
 mod imports;
 mod inspection;
@@ -48,6 +49,7 @@ pub use environment::{
     WebhookUrlRefusal,
 };
 pub use formats::UsageFormats;
+pub use holds::Holds;
 pub use idempotency::IdempotencyStore;
 pub use imports::{ImportFilter, MadePart, UsageImports};
 pub use inspection::IntegrityQueries;

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
-    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, IdempotencyStore,
+    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Holds, IdempotencyStore,
     IntegrityQueries, Limits, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage,
     RunningTotals, SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts,
     UsageQueries, WebhookDeliveries, WebhookEndpoints,
@@ -332,6 +332,7 @@ pub trait Tx:
     + Accounts
     + Payments
     + Balances
+    + Holds
     + Limits
     + BookReader
     + BookWriter
@@ -379,7 +380,7 @@ impl<T> Tx for T where
         + Accounts
         + Payments
         + Balances
-        + Limits
+        + Holds
         + Limits
         + BookReader
         + BookWriter

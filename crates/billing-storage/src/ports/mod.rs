@@ -18,6 +18,7 @@ mod event_changes;
 mod event_keys;
 mod event_rows;
 mod formats;
+mod holds;
 mod imports;
 mod inspection;
 mod issue;

@@ -19,6 +19,7 @@ pub mod documents;
 pub mod event_keys;
 pub mod filters;
 pub mod formats;
+pub mod holds;
 pub mod imports;
 pub mod inspection;
 pub mod isolation;
@@ -210,6 +211,13 @@ macro_rules! store_contract {
                 a_formats_version_that_does_not_follow_is_contended
                 a_formats_version_rolled_back_leaves_the_one_before
                 formats_come_by_creation_then_by_reference_in_any_part
+            }
+            holds {
+                a_hold_comes_back_with_its_entries_in_order
+                an_entry_is_open_until_it_ends_or_the_hold_expires
+                holds_are_listed_by_creation
+                expired_holds_are_deleted_in_parts
+                another_organization_has_no_holds
             }
             imports {
                 an_import_comes_back_as_it_was_kept_last
@@ -466,6 +474,7 @@ mod tests {
             include_str!("event_keys.rs"),
             include_str!("filters.rs"),
             include_str!("formats.rs"),
+            include_str!("holds.rs"),
             include_str!("imports.rs"),
             include_str!("inspection.rs"),
             include_str!("isolation.rs"),
