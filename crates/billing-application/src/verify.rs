@@ -121,8 +121,39 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
         }
     }
     verify_accounts(services, organization, &mut found)?;
+    verify_limits(services, organization, &mut found)?;
     verify_notifications(services, organization, &mut found)?;
     Ok(found)
+}
+
+/// Verifies that customers with limits are watched, and that notifications state no level that a limit does not have.
+fn verify_limits(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
+    let mut page = PageRequest::LARGEST;
+    loop {
+        let read = look(services, organization, found, |tx| {
+            let limits = tx.limits(organization, None, page)?;
+            let flags = limits.items.iter().map(|limit| tx.watched_customer(organization, limit.customer_id, None));
+            let flags = flags.collect::<StoreResult<Vec<_>>>()?;
+            Ok((limits, flags))
+        })?;
+        let Some((limits, flags)) = read else { return Ok(()) };
+        for (limit, (customer, is_watched)) in limits.items.iter().zip(flags) {
+            let subject = format!("limit {}", limit.limit_ref);
+            if !is_watched {
+                found.find(
+                    &subject,
+                    format!("the customer {} is not watched, so the limit rejects nothing", customer.customer_ref),
+                );
+            }
+            if limit.reached.thresholds > limit.levels.thresholds.len() {
+                found.find(&subject, "notifications state more thresholds than it has");
+            }
+        }
+        if limits.items.len() < usize::try_from(page.size()).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        page = page.next();
+    }
 }
 
 /// Verifies that issued documents have their notifications, as far as notifications are retained.
@@ -203,6 +234,10 @@ fn verify_contract(tx: &mut dyn Tx, key: ContractKey, due: Due, found: &mut Veri
     let mut book = book_repository::load_book(tx, organization, book, due.now)?;
     let subject = format!("{} ({contract_ref})", book.contract.number_text());
     verify_totals(tx, organization, &book, found)?;
+    let (_, is_watched) = tx.watched_customer(organization, key.customer, None)?;
+    if book.contract.is_watched != is_watched {
+        found.find(&subject, "the customer is watched and the contract is not, or the other way round");
+    }
     // No foreign key connects events with documents.
     match tx.events_without_document(key)? {
         0 => {}
