@@ -235,6 +235,15 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/limits/edit/{}", Some(json!({"max": 1})), &theirs.limit_ref, UNKNOWN_UUID);
     add("POST", "/api/limits/", Some(limit("{}", "mine-entity")), customer, UNKNOWN_NAME);
     add("POST", "/api/limits/", Some(limit("mine-customer", "{}")), entity, UNKNOWN_NAME);
+    for method in ["GET", "DELETE"] {
+        add(method, "/api/usage/holds/h?customer_ref={}", None, customer, UNKNOWN_NAME);
+    }
+    add("GET", "/api/usage/holds/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
+    let held = json!([{"usage_product_ref": "mine-product", "quantity": 1}]);
+    add("POST", "/api/usage/holds/", Some(json!({"hold_ref": "h", "customer_ref": "{}", "usage": held})), customer, UNKNOWN_NAME);
+    let held = json!([{"usage_product_ref": "{}", "quantity": 1}]);
+    let hold = json!({"hold_ref": "h", "customer_ref": "mine-customer", "usage": held});
+    add("POST", "/api/usage/holds/", Some(hold), product, UNKNOWN_NAME);
     let spend = json!({"metric": "SPEND", "contract_ref": "{}", "max": 1});
     add("POST", "/api/limits/", Some(spend), &theirs.contract_ref, UNKNOWN_UUID);
     for path in ["filter", "left"] {

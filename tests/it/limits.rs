@@ -4,6 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use acceptance::load::{Load, LoadResult};
 use acceptance::scene::{each, product, refused};
 use acceptance::{Client, Database, Scene, Server, books, catalog, on_both_databases};
 use serde_json::{Value, json};
@@ -13,9 +14,14 @@ on_both_databases!(
     a_limit_is_rejected_with_field_reason_and_remedy,
     sixty_four_threads_on_two_servers_reach_a_limit_to_the_cent,
     no_event_after_the_answer_to_a_first_limit_is_unjudged,
+    holds_of_sixty_four_threads_reserve_the_limit_to_the_cent,
+    killed_servers_take_exactly_what_the_limit_allows,
+    each_metric_is_read_and_notified,
+    holds_are_made_read_and_released,
 );
 
 const LIMITS: &str = "/api/limits/";
+const HOLDS: &str = "/api/usage/holds/";
 
 fn owed(max: &Value) -> Value {
     json!({"metric": "OWED", "customer_ref": "acme", "currency": "EUR", "max": max})
@@ -176,4 +182,163 @@ fn no_event_after_the_answer_to_a_first_limit_is_unjudged(database: &Database) {
         stop.store(1, Ordering::Release);
         assert_eq!(numbers(&client, &limit), first);
     });
+}
+
+fn holds_of_sixty_four_threads_reserve_the_limit_to_the_cent(database: &Database) {
+    let (_first, second, client) = two_contracts(database);
+    let limit = client.post(LIMITS, &owed(&json!("3.00"))).ok();
+    let (held, barrier) = (AtomicUsize::new(0), Barrier::new(THREADS));
+    thread::scope(|scope| {
+        for (index, client) in clients(&client, second.as_ref(), THREADS).into_iter().enumerate() {
+            let (held, barrier) = (&held, &barrier);
+            scope.spawn(move || {
+                let (product, hold_ref) = (if index % 3 == 0 { "mails" } else { "calls" }, format!("h-{index}"));
+                let usage = json!([{"usage_product_ref": product, "quantity": 1}]);
+                let body = json!({"hold_ref": hold_ref, "customer_ref": "acme", "usage": usage});
+                barrier.wait();
+                let answer = client.post(HOLDS, &body);
+                if answer.status == 200 {
+                    held.fetch_add(1, Ordering::Relaxed);
+                    // The event of a hold is accepted, whatever others have reserved.
+                    client.post("/api/usage/event", &catalog::with(event(product), &json!({"hold_ref": hold_ref}))).ok();
+                } else {
+                    refused(&answer, 422, "limit_reached");
+                }
+            });
+        }
+    });
+    assert_eq!(held.into_inner(), 42);
+    assert_eq!(numbers(&client, &limit), ["2.94", "3.00", "0.06", "0.00"]);
+}
+
+fn killed_servers_take_exactly_what_the_limit_allows(database: &Database) {
+    const MAX: usize = 120;
+    let mut server = Server::start(database);
+    let key = Client::admin(&server).generate_key(&json!({}));
+    let mut client = Client::key(&server, &key);
+    catalog::make_plan(&client);
+    catalog::make_customer(&client, "acme");
+    let contract = catalog::sell(&client, &[catalog::months(catalog::API_PLAN, 0, 12)]);
+    let limit = json!({"metric": "QUANTITY", "contract_ref": contract, "usage_product_ref": catalog::API_CALLS, "max": MAX});
+    let limit = client.post(LIMITS, &limit).ok();
+    let (mut acknowledged, mut round) = (0, 0);
+    while round < 3 {
+        let named = move |thread: usize, index: usize| {
+            catalog::with(catalog::event("acme", 1), &json!({"idempotency_key": format!("{round}-{thread}-{index}")}))
+        };
+        let load = Load::start(&client, 8, named);
+        load.wait_for(20);
+        server.kill_9();
+        let results = load.join();
+        server = Server::start(database);
+        client = Client::key(&server, &key);
+        for LoadResult { acknowledged: taken, in_doubt, refused } in results {
+            acknowledged += taken.len();
+            assert!(refused.iter().all(|(status, text)| *status == 422 && text.contains("limit_reached")), "{refused:?}");
+            // An event without a response is recorded or not, and its key tells.
+            acknowledged += usize::from(in_doubt.is_some_and(|event| client.post("/api/usage/event", &event).status == 200));
+        }
+        round += 1;
+    }
+    while client.post("/api/usage/event", &catalog::event("acme", 1)).status == 200 {
+        acknowledged += 1;
+    }
+    assert_eq!(acknowledged, MAX);
+    assert_eq!(numbers(&client, &limit), ["120", "120", "0", "0"]);
+    let recorded = client.get("/api/usage/event/filter?customer_ref=acme");
+    assert_eq!(recorded.header("x-total-count"), "120");
+}
+
+fn each_metric_is_read_and_notified(database: &Database) {
+    let scene = Scene::begin(database, "2026-01-10");
+    scene.pricing("p", &[each("1.00")]);
+    let contract = scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
+    let spend = json!({"metric": "SPEND", "contract_ref": contract, "max": 10, "thresholds": [8, "5.50"]});
+    let spend = scene.client.post(LIMITS, &spend).ok();
+    let shown = ["metric", "product_no", "thresholds", "window_start", "window_end", "value", "held", "left"];
+    let expected = ["SPEND", "0", "[5.50,8.00]", "2026-01-01", "2026-01-31", "0.00", "0.00", "10.00"];
+    assert_eq!(books::fields(&spend, shown), expected);
+    let quantity = json!({"metric": "QUANTITY", "contract_ref": contract, "usage_product_ref": "calls", "thresholds": [7]});
+    let quantity = scene.client.post(LIMITS, &quantity).ok();
+    assert_eq!(
+        books::fields(&quantity, ["max", "left", "above", "entity_ref", "line_item_id"]),
+        ["null", "null", "0", "null", "null"]
+    );
+    let taken = scene.try_calls("2026-01-10", 6);
+    let left = format!("\"{}\";left=\"4.00\"", spend["limit_ref"].as_str().expect("a reference"));
+    assert_eq!((taken.status, taken.header("usage-left")), (200, left.as_str()));
+    refused(&scene.try_calls("2026-01-10", 5), 422, "limit_reached");
+    scene.calls("2026-01-10", 2);
+    let told = || -> Vec<String> {
+        let told = books::feed(database, &scene.client, 0);
+        let of_limit = told.iter().filter(|told| told["type"].as_str().is_some_and(|kind| kind.starts_with("limit.")));
+        of_limit.map(|told| format!("{} {} {}", told["type"], told["data"]["metric"], told["data"]["threshold"])).collect()
+    };
+    let expected = [
+        r#""limit.reached" "SPEND" 5.50"#,
+        r#""limit.reached" "SPEND" 8.00"#,
+        r#""limit.reached" "QUANTITY" 7"#,
+        r#""limit.reached" "SPEND" 10.00"#,
+    ];
+    let mut seen = told();
+    let begun = std::time::Instant::now();
+    while seen.len() < expected.len() && begun.elapsed() < std::time::Duration::from_secs(60) {
+        thread::sleep(std::time::Duration::from_millis(100));
+        seen = told();
+    }
+    seen.sort();
+    let mut sorted = expected.map(str::to_owned);
+    sorted.sort();
+    assert_eq!(seen, sorted);
+    let subject = format!("subject=limit:{}", spend["limit_ref"].as_str().expect("a reference"));
+    assert_eq!(scene.client.get(&format!("/api/notifications/filter?{subject}")).ok().as_array().map(Vec::len), Some(3));
+}
+
+fn holds_are_made_read_and_released(database: &Database) {
+    let scene = Scene::begin(database, "2026-01-10");
+    scene.pricing("p", &[each("1.00")]);
+    scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
+    scene.client.post(LIMITS, &owed(&json!(10))).ok();
+    let hold = |fields: &Value| {
+        let body = json!({"hold_ref": "h", "customer_ref": "acme", "usage": [{"usage_product_ref": "calls", "quantity": 4}]});
+        scene.client.post(HOLDS, &catalog::with(body, fields))
+    };
+    let made = hold(&json!({})).ok();
+    assert_eq!(books::fields(&made, ["state", "hold_ref", "customer_ref"]), ["OPEN", "h", "acme"]);
+    assert_eq!(books::fields(&made["left"][0], ["value", "held", "left"]), ["0.00", "4.00", "6.00"]);
+    assert_eq!(hold(&json!({})).ok()["expires_at"], made["expires_at"]);
+    refused(&hold(&json!({"expires_in": 7})), 409, "already_exists");
+    let rejected = hold(&json!({"hold_ref": "i", "usage": [{"usage_product_ref": "calls", "quantity": 7}]}));
+    refused(&rejected, 422, "limit_reached");
+    assert_eq!(books::fields(&rejected.body, ["value", "held", "needed", "max"]), ["0.00", "4.00", "7.00", "10.00"]);
+    for (fields, pointer) in [
+        (json!({"hold_ref": "i", "usage": []}), "/usage"),
+        (json!({"hold_ref": "filter"}), "/hold_ref"),
+        (json!({"hold_ref": "i", "expires_in": 0}), "/expires_in"),
+        (json!({"hold_ref": "i", "expires_in": 86_401}), "/expires_in"),
+        (json!({"hold_ref": "i", "customer_ref": "nobody"}), "/customer_ref"),
+        (json!({"hold_ref": "i", "usage": [{"usage_product_ref": "nothing", "quantity": 1}]}), "/usage/0/usage_product_ref"),
+        (json!({"hold_ref": "i", "usage": [{"usage_product_ref": "calls", "quantity": -1}]}), "/usage/0/quantity"),
+    ] {
+        let answer = hold(&fields);
+        refused(&answer, 422, "validation_failed");
+        assert_eq!(answer.body["errors"][0]["pointer"], pointer, "{fields}");
+    }
+    let path = format!("{HOLDS}h?customer_ref=acme");
+    let listed =
+        |open: bool| scene.client.get(&format!("{HOLDS}filter?customer_ref=acme&open={open}")).header("x-total-count").to_owned();
+    assert_eq!((listed(true), listed(false)), ("1".to_owned(), "1".to_owned()));
+    assert_eq!(scene.client.delete(&path).status, 204);
+    assert_eq!(scene.client.delete(&path).status, 204);
+    assert_eq!(scene.client.get(&path).ok()["state"], "RELEASED");
+    assert_eq!(listed(true), "0");
+    refused(&scene.client.delete(&format!("{HOLDS}nothing?customer_ref=acme")), 404, "hold_not_found");
+    refused(&scene.client.get(&format!("{HOLDS}h?customer_ref=nobody")), 404, "hold_not_found");
+    // The event of a hold is accepted above the limit.
+    hold(&json!({"hold_ref": "j"})).ok();
+    let body = catalog::with(acceptance::scene::calls("2026-01-10", 11), &json!({"hold_ref": "j"}));
+    scene.client.post("/api/usage/event", &body).ok();
+    let settled = scene.client.get(&format!("{HOLDS}j?customer_ref=acme")).ok();
+    assert_eq!(settled["state"], "SETTLED");
+    assert!(settled["usage"][0]["event_ref"].is_string());
 }
