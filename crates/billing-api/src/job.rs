@@ -12,8 +12,8 @@ use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef, SessionRef,
-    UsageProductRef,
+    EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef,
+    SessionRef, UsageProductRef,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -199,6 +199,7 @@ path_refs! {
     EntityRef: Entity,
     EventRef: Event,
     FormatRef: Format,
+    HoldRef: Hold,
     ImportRef: Import,
     LimitRef: Limit,
     NotificationRef: Notification,

@@ -12,7 +12,7 @@ use billing_application::limits::{self, CustomerLimits, LimitView};
 use billing_application::names::Named;
 use billing_application::own_account::{self, OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_application::sandbox::{self, ClockAdvance, ClockView};
-use billing_application::usage::{self, EventRevision, EventView, SummaryLine};
+use billing_application::usage::{self, EventRevision, EventView, HoldView, SummaryLine};
 use billing_application::webhooks::{self, CreatedEndpoint, EndpointView, ReplayOutcome, RotatedSecret};
 use billing_application::{UseCase, administrators, notifications, search, verify};
 use billing_domain::access::{Administrator, ApiKey};
@@ -26,8 +26,8 @@ use billing_domain::ports::{BilledMonth, ListedDelivery, SearchHit, StoredExchan
 use billing_domain::receivables::Balance;
 use billing_domain::refs::{
     AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef, SessionRef,
-    UsageProductRef,
+    EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef,
+    SessionRef, UsageProductRef,
 };
 use billing_domain::verification::RecordedVerification;
 
@@ -56,6 +56,7 @@ use crate::dto::exchange_rates::{ExchangeRateBody, ExchangeRateJson};
 use crate::dto::formats::{FormatBody, FormatEditBody, FormatJson, FormatTestBody, FormatTestJson};
 use crate::dto::formatted::{FormattedEventBody, FormattedResultJson, FormattedUpdateBody};
 use crate::dto::health::HealthJson;
+use crate::dto::holds::{HoldBody, HoldJson};
 use crate::dto::imports::{FileBody, ImportJson, ImportResponse, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
 use crate::dto::limits::{CustomerLimitsJson, LimitBody, LimitEditBody, LimitJson};
@@ -91,8 +92,8 @@ use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
-    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, KeyListParams, LimitParams, ListParams,
-    OpenApiParams, PaymentParams, PricingRateParams, SearchParams, StatementParams,
+    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, HoldListParams, HoldParams, KeyListParams,
+    LimitParams, ListParams, OpenApiParams, PaymentParams, PricingRateParams, SearchParams, StatementParams,
 };
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{
@@ -392,6 +393,34 @@ macro_rules! each_operation {
                     refuses matching limit_reached,
                     is Grouped DryRun,
                     by usage::record_event;
+
+                /// Makes a hold: limits reserve room for usage that is about to happen. The same request again returns the hold.
+                POST "/api/usage/holds/" Permission(CreateHold) as CreateHold create_hold,
+                    takes HoldBody,
+                    runs Write |cx, it| usage::create_hold(cx, &it.body.request) => HoldView,
+                    answers Json<HoldJson>: "The hold with what is left of the limits",
+                    conflicts already_exists,
+                    refuses matching limit_reached not_holdable too_many_holds amount_out_of_range;
+
+                /// Lists holds of a customer in order of creation.
+                GET "/api/usage/holds/filter" Permission(ListHolds) as ListHolds list_holds,
+                    asks HoldListParams,
+                    runs Read |cx, it| found(it.query.customer_ref.clone(), |customer| usage::list_holds(cx, customer, it.query.open, it.query.page())) => Page<HoldView>,
+                    answers PageOf<HoldJson>: "A page of holds";
+
+                /// Returns a hold.
+                GET "/api/usage/holds/{hold_ref}" Permission(GetHold) as GetHold get_hold,
+                    at HoldRef,
+                    asks HoldParams,
+                    runs Read |cx, it| usage::get_hold(cx, &it.query.customer_ref, &it.path) => HoldView,
+                    answers Json<HoldJson>: "The hold";
+
+                /// Releases the open entries of a hold.
+                DELETE "/api/usage/holds/{hold_ref}" Permission(ReleaseHold) as ReleaseHold release_hold,
+                    at HoldRef,
+                    asks HoldParams,
+                    runs Write |cx, it| usage::release_hold(cx, &it.query.customer_ref, &it.path) => (),
+                    gone: "The hold reserves nothing";
 
                 /// Records up to 10,000 usage events.
                 ///

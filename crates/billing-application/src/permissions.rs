@@ -32,7 +32,7 @@ use_cases! {
         EndSessions;
     Permission::Owner => GenerateKey, ListKeys, RotateKey, DeleteKey, InviteAdministrator, ListAdministrators, EditAdministrator,
         ResetAdministrator;
-    Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport;
+    Permission::Scope(Scope::UsageWrite) => RecordUsage, UpdateEvent, DeleteEvent, UndoImport, CreateHold, ReleaseHold;
     // Finance creates and changes customers together with their contracts, but nothing else of the catalog.
     Permission::ScopeOrRole(Scope::CatalogWrite, Role::Finance) => CreateCustomer, EditCustomer;
     Permission::Scope(Scope::CatalogWrite) => CreateEntity, EditEntity, DeleteEntity, CreateUsageProduct, EditUsageProduct, CreatePricing, EditPricing, CreateFormat, EditFormat, CreateBankAccount, EditBankAccount, PutExchangeRate;
@@ -47,7 +47,7 @@ use_cases! {
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetClock, GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetLimit, ListLimits, GetLimitsLeft, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
+        GetStatement, GetLimit, ListLimits, GetLimitsLeft, GetHold, ListHolds, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification, ListNotifications,
         GetNotification, GetWebhookEndpoint, ListWebhookEndpoints, ListWebhookDeliveries;
 }

@@ -42,7 +42,7 @@ const LABELS: &[(&str, &str)] = &[
 const VERBATIM: [&str; 5] = ["mapping", "metadata", "additional_report_data", "example", "where"];
 
 /// Fields with a day whose names don't tell it.
-const DAYS: [&str; 19] = [
+const DAYS: [&str; 21] = [
     "billing_anchor",
     "date",
     "day",
@@ -62,6 +62,8 @@ const DAYS: [&str; 19] = [
     "since",
     "tax_from",
     "to",
+    "window_end",
+    "window_start",
 ];
 
 /// What the text of a field is. It follows from the field's name alone: what people wrote may look like anything.

@@ -10,7 +10,7 @@ use crate::format::RefOrName;
 use crate::idempotency::{IdempotencyKey, IdempotencyKeyError, MAX_KEY_CHARS};
 use crate::patch::Patch;
 use crate::quantity::Quantity;
-use crate::refs::{CustomerRef, ImportRef, UsageProductRef};
+use crate::refs::{CustomerRef, HoldRef, ImportRef, UsageProductRef};
 use crate::usage::{FactsDigest, FormattedSource, MAX_AHEAD_SECONDS, ReportData, ReportValue, UsageEvent, Validations};
 use crate::violation::Violations;
 
@@ -44,14 +44,17 @@ pub struct NewUsageEvent {
     pub on_conflict: OnConflict,
     /// Whether the sender states that the usage has already happened. This is no fact of the event.
     pub occurred: bool,
+    /// The hold whose first open entry of the usage product the event ends. This is no fact of the event.
+    pub hold_ref: Option<HoldRef>,
     /// The file import of the event.
     pub import: Option<ImportRef>,
 }
 
 impl NewUsageEvent {
-    /// Returns whether a limit can reject the event (billing rules 11). Files contain usage that has already happened.
+    /// Returns whether a limit can reject the event (billing rules 11). A hold reserved room before the usage, and files contain usage
+    /// that has already happened.
     pub const fn is_rejectable(&self) -> bool {
-        !self.occurred && self.import.is_none()
+        !self.occurred && self.hold_ref.is_none() && self.import.is_none()
     }
 
     /// Returns the digest of the event's facts. The forms of the timestamp, of numbers and of labels make no difference, and the

@@ -216,9 +216,11 @@ pub struct LimitValue {
     pub is_present: bool,
     /// The number now, in units of the metric.
     pub value: Decimal,
-    /// What may still be used: the maximum less the number, at least zero. `None` without a maximum.
+    /// What open holds would add to the number.
+    pub held: Decimal,
+    /// What may still be used: the maximum less the number and the holds, at least zero. `None` without a maximum.
     pub left: Option<Decimal>,
-    /// How far the number is above the maximum, at least zero.
+    /// How far the number is above the maximum, without holds; at least zero.
     pub above: Decimal,
 }
 
@@ -227,11 +229,33 @@ impl LimitValue {
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
-    pub fn new(limit: Limit, (window, is_present): (Option<Period>, bool), value: Decimal) -> Result<Self, AmountOutOfRange> {
-        let difference = limit.levels.max.map(|max| exact_add(max, -value)).transpose()?;
+    pub fn new(
+        limit: Limit,
+        (window, is_present): (Option<Period>, bool),
+        (value, held): (Decimal, Decimal),
+    ) -> Result<Self, AmountOutOfRange> {
+        let max = limit.levels.max;
+        let above = max.map(|max| exact_add(value, -max)).transpose()?.unwrap_or(limit.metric.zero());
+        let left = max.map(|max| exact_add(exact_add(max, -value)?, -held)).transpose()?;
         // Minus zero would be written with its sign.
         let at_least_zero = |number: Decimal| if number > Decimal::ZERO { number } else { Decimal::new(0, number.scale()) };
-        let above = at_least_zero(difference.map_or(Decimal::ZERO, |difference| -difference));
-        Ok(Self { limit, window, is_present, value, left: difference.map(at_least_zero), above })
+        Ok(Self { limit, window, is_present, value, held, left: left.map(at_least_zero), above: at_least_zero(above) })
+    }
+
+    /// Returns the same number with holds up to a judged number.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn held_up_to(self, judged: Decimal) -> Result<Self, AmountOutOfRange> {
+        let held = exact_add(judged, -self.value)?;
+        Self::new(self.limit, (self.window, self.is_present), (self.value, held))
+    }
+
+    /// Returns the number by which usage is judged: with the open holds.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn judged(&self) -> Result<Decimal, AmountOutOfRange> {
+        exact_add(self.value, self.held)
     }
 }

@@ -37,19 +37,22 @@ pub struct LimitReached {
     pub metric: MetricKind,
     /// The largest number up to which usage is accepted.
     pub max: Decimal,
-    /// The number without the usage.
+    /// The number without the usage and without holds.
     pub value: Decimal,
+    /// What open holds would add to the number.
+    pub held: Decimal,
     /// What the usage would add to the number.
     pub needed: Decimal,
 }
 
 impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { metric, max, value, needed, .. } = self;
+        let Self { metric, max, value, held, needed, .. } = self;
+        let holds = if held.is_zero() { String::new() } else { format!(" and the holds of {held}") };
         write!(
             f,
-            "the usage would add {needed} to the {} of {value}, above the limit's max of {max}: raise the limit, or report usage that \
-             has already happened with `occurred` set to true",
+            "the usage would add {needed} to the {} of {value}{holds}, above the limit's max of {max}: raise the limit, or report \
+             usage that has already happened with `occurred` set to true",
             metric.word()
         )
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use actix_web::http::header::HeaderName;
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::idempotency::{IdempotentRequest, TWIN_WAIT};
 use billing_application::usage::{
@@ -15,6 +16,7 @@ use billing_application::{Request, Services};
 use billing_domain::access::Principal;
 use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::{IdempotentResponse, ScopedIdempotencyKey, StoredResponse};
+use billing_domain::limit::LimitValue;
 use billing_domain::refs::{EventRef, OrganizationId};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -281,11 +283,25 @@ impl Call {
     }
 }
 
+/// What is left of the customer's limits after an event.
+const USAGE_LEFT: HeaderName = HeaderName::from_static("usage-left");
+
+/// Returns what is left of limits as a structured header (RFC 9651): a list of references, each with `left`.
+fn usage_left(limits: &[LimitValue]) -> String {
+    let present = limits.iter().filter(|number| number.is_present);
+    let member = |number: &LimitValue| Some(format!("\"{}\";left=\"{}\"", number.limit.limit_ref, number.left?));
+    present.filter_map(member).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the response to a recorded event, whether it is new, a duplicate or updated.
 pub(crate) fn answer_of(taken: &IngestOutcome, EventAnswer { render, .. }: EventAnswer) -> StoredResponse {
     let (replayed, is_true) = REPLAYED;
     match taken {
-        IngestOutcome::Recorded(view) | IngestOutcome::Updated(view) => Success::json(render(view)).kept(),
+        IngestOutcome::Recorded(view) | IngestOutcome::Updated(view) => {
+            let answer = Success::json(render(view));
+            let left = usage_left(&view.limits);
+            if left.is_empty() { answer } else { answer.with(USAGE_LEFT, &left) }.kept()
+        }
         IngestOutcome::Replayed(answer) => Success::json(answer.clone()).with(replayed, is_true).kept(),
     }
 }

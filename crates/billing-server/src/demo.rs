@@ -147,6 +147,7 @@ fn report_day(services: &Services, principal: &Principal, day: u32) -> CommandRe
             key: None,
             on_conflict: OnConflict::Reject,
             occurred: false,
+            hold_ref: None,
             import: None,
         })
     };

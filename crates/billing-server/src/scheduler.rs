@@ -21,7 +21,7 @@ use billing_application::notifications::{
 };
 use billing_application::run_history::forget_old_billing_runs;
 use billing_application::secrets::shared_secrets_in_use;
-use billing_application::usage::{forget_old_imports, forget_old_refused_usage};
+use billing_application::usage::{forget_old_holds, forget_old_imports, forget_old_refused_usage};
 use billing_application::webhooks::WebhookWaker;
 use billing_auth::JwtSigner;
 use billing_domain::access::SecretPurpose;
@@ -143,6 +143,12 @@ impl CountsWriter {
                 && let Err(error) = forget_old_refused_usage(&services)
             {
                 tracing::warn!(%error, "cannot delete old counts of rejected usage");
+            }
+            if forgets
+                && times.is_multiple_of(FORGOTTEN_EVERY)
+                && let Err(error) = forget_old_holds(&services)
+            {
+                tracing::warn!(%error, "cannot delete old holds");
             }
             times = times.wrapping_add(1);
         })?;

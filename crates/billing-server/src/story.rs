@@ -175,6 +175,7 @@ impl Caller<'_> {
                 key: None,
                 on_conflict: OnConflict::Reject,
                 occurred: false,
+                hold_ref: None,
                 import: None,
             })
         };

@@ -62,7 +62,14 @@ pub fn read_record(event: &Value) -> Result<SentRecord, Violations> {
         }
         Some(_) => return Err(Violations::one(&[KEY_MEMBER], "wrong_type", "must be a string")),
     };
-    Ok(SentRecord { event: event.to_string(), key, on_conflict: OnConflict::Reject, occurred: false, time_of_receipt: None })
+    Ok(SentRecord {
+        event: event.to_string(),
+        key,
+        on_conflict: OnConflict::Reject,
+        occurred: false,
+        hold_ref: None,
+        time_of_receipt: None,
+    })
 }
 
 impl Listed for EventInPlace {

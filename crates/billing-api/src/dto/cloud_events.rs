@@ -52,6 +52,7 @@ pub fn read_cloud_event(event: &Value) -> Result<SentRecord, Violations> {
         key: IdempotencyKey::of_cloud_event(source, id).ok(),
         on_conflict: OnConflict::Reject,
         occurred: false,
+        hold_ref: None,
         time_of_receipt: None,
     })
 }

@@ -14,6 +14,7 @@ use billing_domain::document::lines::BillWith;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::einvoice::Syntax;
 use billing_domain::event_input::OnConflict;
+use billing_domain::hold::HoldState;
 use billing_domain::imports::ImportState;
 use billing_domain::limit::MetricKind;
 use billing_domain::notification::NotificationType;
@@ -138,6 +139,9 @@ readable_words! {
     /// What happens to an event whose idempotency key was used for another timestamp, usage product, quantity or label. `REJECT`:
     /// it is rejected. `UPDATE`: the recorded event gets its values, so that the last delivery counts.
     OnConflictWord is OnConflict { "REJECT" = Reject, "UPDATE" = Update }
+
+    /// State of a hold.
+    HoldStateWord is HoldState { "OPEN" = Open, "SETTLED" = Settled, "RELEASED" = Released, "EXPIRED" = Expired }
 
     /// Kind of number that a limit watches.
     LimitMetricWord is MetricKind { "OWED" = Owed, "SPEND" = Spend, "QUANTITY" = Quantity }

@@ -10,7 +10,7 @@ use billing_application::usage::{FileLine, NewUsageEvent};
 use billing_domain::calendar::Timestamp;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{CustomerRef, UsageProductRef};
+use billing_domain::refs::{CustomerRef, HoldRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{ReportData, ReportValue};
 use billing_domain::violation::Violations;
@@ -41,6 +41,8 @@ struct SentEvent<'a> {
     idempotency_key: Option<Text<'a>>,
     #[serde(default)]
     occurred: bool,
+    #[serde(borrow, default, deserialize_with = "not_null")]
+    hold_ref: Option<Text<'a>>,
 }
 
 /// Reads a member that is present. A null is left to the tree.
@@ -98,6 +100,7 @@ impl SentEvent<'_> {
             validations: None,
             idempotency_key: parsed(self.idempotency_key.as_ref(), IdempotencyKey::parse)?,
             occurred: self.occurred,
+            hold_ref: parsed(self.hold_ref.as_ref(), HoldRef::parse)?,
         })
     }
 }
@@ -241,6 +244,7 @@ mod tests {
             ("additional_report_data", "{\"a\":1}"),
             ("idempotency_key", "\"k\""),
             ("occurred", "true"),
+            ("hold_ref", "\"h\""),
         ];
         let known: Vec<&str> = EventBody::names().iter().copied().filter(|name| *name != "validations").collect();
         assert_eq!(values.map(|(name, _)| name).as_slice(), known);

@@ -10,7 +10,7 @@ use billing_domain::event_input::OnConflict;
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
-use billing_domain::refs::{CustomerRef, EntityRef, UsageProductRef};
+use billing_domain::refs::{CustomerRef, EntityRef, HoldRef, UsageProductRef};
 use billing_domain::text::OneLine;
 use billing_domain::usage::{AnswerForm, ReportData, Validations};
 use billing_domain::violation::Violations;
@@ -47,6 +47,8 @@ body! {
         /// Whether the usage has already happened, so that no limit rejects it. It is no value of the event: the key of a
         /// rejected event can be used again with it. Default: false.
         occurred: bool = false,
+        /// Hold whose first open entry of the usage product the event ends. No limit rejects the event.
+        hold_ref: Option<HoldRef>,
     }
     with {
         fn check(fields: Fields<'_>) {
@@ -84,6 +86,7 @@ impl EventBody {
             key: self.idempotency_key,
             on_conflict: OnConflict::Reject,
             occurred: self.occurred,
+            hold_ref: self.hold_ref,
             import: None,
         })
     }

@@ -1,7 +1,7 @@
 //! Free-form events in requests. Responses are [`EventJson`](super::events::EventJson).
 
 use billing_application::formats::NamedFormat;
-use billing_domain::refs::FormatRef;
+use billing_domain::refs::{FormatRef, HoldRef};
 use billing_domain::text::OneLine;
 use utoipa::ToSchema;
 
@@ -34,6 +34,8 @@ body! {
         event: FreeForm,
         /// Whether the usage has already happened, so that no limit rejects it. Default: false.
         occurred: bool = false,
+        /// Hold whose first open entry of the usage product the event ends. No limit rejects the event.
+        hold_ref: Option<HoldRef>,
     }
     with {
         fn check(fields: Fields<'_>) {

@@ -18,7 +18,7 @@ fields! {
         /// balance. `SPEND`: the price of the product's service period, after the discount and before tax. `QUANTITY`: the
         /// quantity of the usage product in the service period.
         metric: MetricKind,
-        /// Customer reference. Only for `OWED`, which needs it.
+        /// Customer reference. `OWED` needs it. Default: the customer of the contract.
         customer_ref: Option<CustomerRef>,
         /// Supplier entity. Only for `OWED`. Default: the customer's entity, else the default entity.
         entity_ref: Option<EntityRef>,
@@ -102,7 +102,7 @@ fn days(window: Option<Period>) -> (Option<Date>, Option<Date>) {
 answer! {
     /// A limit with its number now.
     LimitJson of view: LimitView {
-        let LimitValue { limit, window, value, left, above, .. } = &view.number;
+        let LimitValue { limit, window, value, held, left, above, .. } = &view.number;
         let parts = MetricParts::of(&limit.metric);
         let (window_start, window_end) = days(*window);
         /// Reference.
@@ -133,7 +133,9 @@ answer! {
         window_end: Option<DateText> = window_end,
         /// Number now; an amount owed is below zero if the customer has more balance than is owed.
         value: ExactNumber = *value,
-        /// What may still be used: `max` less `value`, at least 0; null without `max`.
+        /// What open holds would add to `value`.
+        held: ExactNumber = *held,
+        /// What may still be used: `max` less `value` and `held`, at least 0; null without `max`.
         left: Option<ExactNumber> = *left,
         /// How far `value` is above `max`, at least 0.
         above: ExactNumber = *above,
@@ -192,9 +194,11 @@ answer! {
         metric: LimitMetricWord = number.limit.metric.kind(),
         /// Number now.
         value: ExactNumber = number.value,
+        /// What open holds would add to `value`.
+        held: ExactNumber = number.held,
         /// Largest number up to which usage is accepted; null for any number.
         max: Option<ExactNumber> = number.limit.levels.max,
-        /// What may still be used: `max` less `value`, at least 0; null without `max`.
+        /// What may still be used: `max` less `value` and `held`, at least 0; null without `max`.
         left: Option<ExactNumber> = number.left,
         /// First day of the service period that is counted; null for an amount owed, and without a present period.
         window_start: Option<DateText> = window_start,

@@ -28,6 +28,7 @@ pub mod exchange_rates;
 pub mod formats;
 pub mod formatted;
 pub mod health;
+pub mod holds;
 pub mod imports;
 pub mod keys;
 pub mod labels;

@@ -5,6 +5,7 @@ use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, Identifie
 use billing_domain::contract::schedule::MAX_CYCLE;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::{Expression, MAX_EXPRESSION_BYTES};
+use billing_domain::hold::EXPIRES_IN;
 use billing_domain::idempotency::{IdempotencyKey, MAX_KEY_CHARS};
 use billing_domain::labels::LabelKey;
 use billing_domain::money::{Currency, Percentage, Price, SignedPrice};
@@ -14,8 +15,8 @@ use billing_domain::party::legal::{BuyerReference, MAX_BUYER_REFERENCE_CHARS, Va
 use billing_domain::party::{MAX_GRACE_HOURS, MAX_NET_TERMS_DAYS, MAX_PREFIX_CHARS, NetTerms, NetTermsError, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, LineItemId, PricingRef, ProductNo,
-    RefError, UsageProductRef, is_dot_segment,
+    BankAccountRef, ChargeRef, ContractRef, CustomerRef, DocumentRef, EntityRef, FormatRef, HoldRef, LineItemId, PricingRef,
+    ProductNo, RefError, UsageProductRef, is_dot_segment,
 };
 use billing_domain::text::{MAX_TEXT_BYTES, OneLine, Prose};
 use billing_domain::usage::{MAX_REPORT_KEY_CHARS, ReportData};
@@ -83,6 +84,8 @@ pub struct AboveZero;
 pub struct ReportedQuantity;
 /// Grace period in hours.
 pub struct GraceHours;
+/// Time for which a hold stays open, in seconds.
+pub struct HoldSeconds;
 /// Number of time units in a billing interval.
 pub struct CycleCount;
 /// Version number of a contract.
@@ -164,6 +167,7 @@ values! {
     Email of OneLine as EmailText: |node| node.email(), EmailText: |it| EmailText::from(it);
     NetTerms as NetTermsInput: net_terms, NetTermsValue: |it| NetTermsValue::from(*it);
     GraceHours of u16 as GraceHoursInput: |node| node.whole(0..=MAX_GRACE_HOURS), GraceHoursValue: |it| GraceHoursValue(*it);
+    HoldSeconds of u32 as HoldSecondsInput: |node| node.whole_or(EXPIRES_IN.0..=EXPIRES_IN.1, "must be a whole number of seconds from 1 to 86400");
     CycleCount of u16 as CycleInput: |node| node.whole(1..=MAX_CYCLE);
     VersionNumber of u32 as VersionInput: |node| {
         node.whole_or(1..=MAX_VERSION, "must be a whole number of at least 1, the version of the edited contract")
@@ -185,6 +189,7 @@ values! {
     PricingRef as NamedRef: |node| node.parsed(PricingRef::parse), NamedRef: |it| NamedRef::from(it);
     FormatRef as NamedRef: |node| node.parsed(FormatRef::parse), NamedRef: |it| NamedRef::from(it);
     BankAccountRef as NamedRef: |node| node.parsed(BankAccountRef::parse), NamedRef: |it| NamedRef::from(it);
+    HoldRef as NamedRef: |node| node.parsed(HoldRef::parse), NamedRef: |it| NamedRef::from(it);
     ChargeRef as NamedRef: |node| node.parsed(ChargeRef::parse), NamedRef: |it| NamedRef::from(it);
     LineItemId as NamedRef: |node| node.parsed(LineItemId::parse), NamedRef: |it| NamedRef::from(it);
     ContractRef as AssignedRef: |node| node.parsed(ContractRef::parse), AssignedRef: |it| AssignedRef::from(*it);
@@ -231,6 +236,8 @@ new_references! {
     NewBankAccountRef of BankAccountRef beside ["edit", "filter"];
     /// Reference of a charge to record.
     NewChargeRef of ChargeRef beside ["edit", "filter"];
+    /// The reference of a new hold.
+    NewHoldRef of HoldRef beside ["filter"];
 }
 
 fn new_reference<R>(node: Node<'_>, reserved: &[&str], parse: fn(&str) -> Result<R, RefError>) -> Option<R> {
@@ -263,6 +270,8 @@ pub struct GraceHoursValue(u16);
 
 pub struct GraceHoursInput;
 pub struct CycleInput;
+/// Seconds for which a hold stays open.
+pub struct HoldSecondsInput;
 pub struct VersionInput;
 pub struct ProductNumberInput;
 pub struct PasswordInput;
@@ -271,6 +280,7 @@ schemas! {
     GraceHoursValue: integer(0, MAX_GRACE_HOURS.into());
     GraceHoursInput: wire::whole(0, MAX_GRACE_HOURS.into());
     CycleInput: wire::whole(1, MAX_CYCLE.into());
+    HoldSecondsInput: wire::whole(EXPIRES_IN.0, EXPIRES_IN.1);
     VersionInput: wire::whole(1, MAX_VERSION);
     ProductNumberInput: wire::whole(0, u16::MAX.into());
     PasswordInput: wire::password();

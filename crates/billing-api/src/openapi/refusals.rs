@@ -289,6 +289,7 @@ fn not_found(operation: &OperationSpec) -> Vec<&'static str> {
             "entity_ref" => &[ResourceKind::Entity],
             "event_ref" => &[ResourceKind::Event],
             "format_ref" => &[ResourceKind::Format],
+            "hold_ref" => &[ResourceKind::Hold],
             "import_ref" => &[ResourceKind::Import],
             "notification_ref" => &[ResourceKind::Notification],
             "payment_ref" => &[ResourceKind::Payment],

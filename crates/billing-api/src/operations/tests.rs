@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::*;
 use crate::dto::values::{
-    NewBankAccountRef, NewChargeRef, NewCustomerRef, NewEntityRef, NewFormatRef, NewPricingRef, NewUsageProductRef,
+    NewBankAccountRef, NewChargeRef, NewCustomerRef, NewEntityRef, NewFormatRef, NewHoldRef, NewPricingRef, NewUsageProductRef,
 };
 use crate::openapi;
 
@@ -145,7 +145,7 @@ fn each_operation_with_a_dry_run_is_found_by_its_path() {
 
 #[test]
 fn the_words_below_a_collection_are_reserved_among_its_references() {
-    let reserved: [(&str, &[&str]); 7] = [
+    let reserved: [(&str, &[&str]); 8] = [
         ("/api/customers/", NewCustomerRef::RESERVED),
         ("/api/entities/", NewEntityRef::RESERVED),
         ("/api/usage/products/", NewUsageProductRef::RESERVED),
@@ -153,6 +153,7 @@ fn the_words_below_a_collection_are_reserved_among_its_references() {
         ("/api/usage/formats/", NewFormatRef::RESERVED),
         ("/api/bank_accounts/", NewBankAccountRef::RESERVED),
         ("/api/charges/", NewChargeRef::RESERVED),
+        ("/api/usage/holds/", NewHoldRef::RESERVED),
     ];
     // References of contracts, limits and webhook endpoints are UUIDs, which no word is.
     let has_uuids = ["/api/contracts/", "/api/limits/", "/api/webhooks/endpoints/"];

@@ -159,6 +159,10 @@ pub struct ProblemJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     value: Option<ExactNumber>,
+    /// What open holds would add to the number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    held: Option<ExactNumber>,
     /// What the usage would add to the number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -495,6 +499,7 @@ impl Problem {
             restored_to: None,
             event_ref: None,
             limit_ref: None,
+            held: None,
             metric: None,
             max: None,
             value: None,
@@ -509,11 +514,12 @@ impl Problem {
                 ProblemJson { position: Some(*position), restored_to, ..document }
             }
             Some(Extension::Event(event_ref)) => ProblemJson { event_ref: Some(AssignedRef::from(event_ref)), ..document },
-            Some(Extension::Limit(LimitReached { limit_ref, metric, max, value, needed })) => ProblemJson {
+            Some(Extension::Limit(LimitReached { limit_ref, metric, max, value, held, needed })) => ProblemJson {
                 limit_ref: Some(AssignedRef::from(limit_ref)),
                 metric: Some(LimitMetricWord::from(*metric)),
                 max: Some(ExactNumber::from(*max)),
                 value: Some(ExactNumber::from(*value)),
+                held: Some(ExactNumber::from(*held)),
                 needed: Some(ExactNumber::from(*needed)),
                 ..document
             },

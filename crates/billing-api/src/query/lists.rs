@@ -212,6 +212,25 @@ impl LimitParams {
 }
 
 params! {
+    /// The customer of a hold.
+    HoldParams {
+        /// Customer reference.
+        customer_ref: CustomerRef,
+    }
+}
+
+params! {
+    /// Customer, condition and page of a list of holds.
+    HoldListParams {
+        /// Customer reference.
+        customer_ref: SearchRef<CustomerRef>,
+        /// Whether only open holds are listed. Default: false.
+        open: bool = false,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+params! {
     /// Customers whose amounts are listed.
     AmountsDueParams {
         /// Up to 100 customer references, separated by commas.
@@ -401,6 +420,6 @@ pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 paged! {
-    ContractParams, LimitParams, CustomerPaymentParams;
+    ContractParams, HoldListParams, LimitParams, CustomerPaymentParams;
     ordered ListParams, KeyListParams, AdministratorListParams, CustomerParams, ContractSearchParams, PaymentParams, ChargeParams,
 }

@@ -28,7 +28,7 @@ pub(super) struct FoundMetric {
 /// that is not the only one.
 pub(super) fn find_metric(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<FoundMetric> {
     require_fields(request)?;
-    if let (Some(customer_ref), Some(currency)) = (&request.customer_ref, request.currency) {
+    if let (MetricKind::Owed, Some(customer_ref), Some(currency)) = (request.metric, &request.customer_ref, request.currency) {
         let customer = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?.pop();
         let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
         let entity_ref = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?.entity_ref;
@@ -38,6 +38,10 @@ pub(super) fn find_metric(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseRes
     let contract_ref = request.contract_ref.ok_or(UseCaseError::InvariantViolation("a limit without a contract"))?;
     let found = cx.tx.agreement_of(cx.organization, contract_ref)?;
     let found = found.ok_or_else(|| unknown_reference(&["contract_ref"], ResourceKind::Contract))?;
+    if request.customer_ref.as_ref().is_some_and(|customer_ref| *customer_ref != found.customer.customer_ref) {
+        let detail = "must be the customer of the contract, or omitted";
+        return Err(Refusal::field(&["customer_ref"], "not_allowed", detail).into());
+    }
     let (product, terms) = find_product(&found.contract, request)?;
     let (product_no, currency) = (product.no, terms.pricing.currency);
     let account = AccountKey { customer_id: found.customer.id, entity_ref: terms.entity_ref.clone(), currency };
@@ -58,7 +62,7 @@ fn require_fields(request: &LimitRequest) -> Result<(), Refusal> {
     let quantity = request.metric == MetricKind::Quantity;
     // Each field, whether it is given, whether the metric has it, and whether the metric needs it.
     let fields = [
-        ("customer_ref", request.customer_ref.is_some(), owed, owed),
+        ("customer_ref", request.customer_ref.is_some(), true, owed),
         ("entity_ref", request.entity_ref.is_some(), owed, false),
         ("currency", request.currency.is_some(), owed, owed),
         ("contract_ref", request.contract_ref.is_some(), product, product),

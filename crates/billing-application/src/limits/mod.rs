@@ -12,14 +12,14 @@ use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, Pric
 
 pub use manage::{create_limit, delete_limit, edit_limit, get_limit, limits_left, list_limits};
 pub(crate) use tell::{tell_levels, tell_rejection};
-pub(crate) use watch::{AddedNumbers, Watch};
+pub(crate) use watch::{AddedNumbers, SettledEntries, Watch};
 
 /// A request to create a limit. Each metric needs other fields.
 #[derive(Clone, Debug)]
 pub struct LimitRequest {
     /// The number to watch.
     pub metric: MetricKind,
-    /// The customer, for an amount owed.
+    /// The customer; the customer of the contract if `None`.
     pub customer_ref: Option<CustomerRef>,
     /// The entity that bills, for an amount owed; the customer's or the default entity if `None`.
     pub entity_ref: Option<EntityRef>,

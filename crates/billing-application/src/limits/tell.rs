@@ -16,7 +16,8 @@ use crate::notifications;
 /// Returns limits with their numbers of now, by customer.
 pub(super) fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
     let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-    let watch = Watch::read(cx.tx, cx.organization, limits, &BTreeMap::new(), (WatchedNumbers::Now, cx.now))?;
+    let open = if customers.is_empty() { Vec::new() } else { cx.tx.open_entries(cx.organization, &customers, cx.now)? };
+    let watch = Watch::read(cx, limits, open, &BTreeMap::new(), WatchedNumbers::Now)?;
     customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &AddedNumbers::new())?))).collect()
 }
 
@@ -64,8 +65,8 @@ pub(crate) fn tell_rejection(cx: &mut Cx<'_>, limit_ref: LimitRef, needed: Decim
     cx.lock_accounts(&[limit.customer_id])?;
     let locked = cx.tx.limit(cx.organization, limit_ref)?.into_iter().collect();
     let number = numbers_of(cx, locked)?.into_values().flatten().next();
-    let is_still_rejected = |number: &LimitValue| match number.left {
-        Some(left) => Ok::<_, UseCaseError>(exact_add(left, -needed)? < Decimal::ZERO),
+    let is_still_rejected = |number: &LimitValue| match number.limit.levels.max {
+        Some(max) => Ok::<_, UseCaseError>(exact_add(number.value, needed)? > max),
         None => Ok(false),
     };
     match number {

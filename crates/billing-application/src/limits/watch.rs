@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::calendar::{Date, Period, Timestamp};
-use billing_domain::decimal::{Decimal, exact_add};
-use billing_domain::ledger::limit::{added_to_number, window_at};
+use billing_domain::decimal::{AmountOutOfRange, Decimal, exact_add};
+use billing_domain::hold::{EntryKey, OpenEntry};
+use billing_domain::ledger::limit::{added_to_number, has_rows_of_held, window_at, with_held};
 use billing_domain::ledger::{ContractBook, Extent};
 use billing_domain::limit::{Limit, LimitValue};
 use billing_domain::money::MoneySum;
 use billing_domain::ports::Tx;
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, OrganizationId, ProductNo};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, HoldRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::basics::distinct;
@@ -41,6 +42,8 @@ pub(crate) struct Watch {
     customers: Vec<CustomerId>,
     /// In the order of the limits' references.
     numbers: Vec<WatchedNumber>,
+    /// The open entries of holds, in the order of their places.
+    open: Vec<OpenEntry>,
 }
 
 struct WatchedNumber {
@@ -48,8 +51,8 @@ struct WatchedNumber {
     window: Option<Period>,
     /// Whether this is the number of now.
     is_present: bool,
-    /// The number without the contracts whose books the transaction has.
-    without_own: Decimal,
+    /// The number and its holds, without the contracts whose books the transaction has.
+    without_own: (Decimal, Decimal),
 }
 
 impl WatchedNumber {
@@ -65,72 +68,89 @@ impl WatchedNumber {
     }
 }
 
-/// What each book of a transaction adds to each number, by the index of the number.
-pub(crate) type AddedNumbers = BTreeMap<(ContractRef, usize), Decimal>;
+/// What each book of a transaction adds to each number, by the index of the number: to the value, and to the holds.
+pub(crate) type AddedNumbers = BTreeMap<(ContractRef, usize), (Decimal, Decimal)>;
+
+/// The entries of holds that events of a transaction settle.
+pub(crate) type SettledEntries = BTreeMap<EntryKey, EventRef>;
 
 impl Watch {
     /// Reads the numbers of limits. The books `own` are added later.
     pub(crate) fn read(
-        tx: &mut dyn Tx,
-        organization: OrganizationId,
+        cx: &mut Cx<'_>,
         limits: Vec<Limit>,
+        open: Vec<OpenEntry>,
         own: &BTreeMap<ContractRef, ContractBook>,
-        (wanted, now): (WatchedNumbers<'_>, Timestamp),
+        wanted: WatchedNumbers<'_>,
     ) -> UseCaseResult<Self> {
+        let (organization, now) = (cx.organization, cx.now);
         let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-        let owed = owed_in(tx, organization, limits.iter().filter_map(Limit::account).collect())?;
+        let owed = owed_in(cx.tx, organization, limits.iter().filter_map(Limit::account).collect())?;
         let mut others: BTreeSet<ContractKey> = match wanted {
             WatchedNumbers::Of(_) => BTreeSet::new(),
             WatchedNumbers::Now => limits.iter().filter_map(|limit| contract_of(organization, limit)).collect(),
         };
         if !owed.is_empty() {
-            others.extend(tx.contracts_with_drafts(organization, &owed.keys().cloned().collect())?.into_keys());
+            others.extend(cx.tx.contracts_with_drafts(organization, &owed.keys().cloned().collect())?.into_keys());
+            // A hold can open the first draft of a contract.
+            let owing: BTreeSet<CustomerId> = owed.keys().map(|account| account.customer_id).collect();
+            let of_owing = open.iter().filter(|entry| owing.contains(&entry.place.0));
+            let contract =
+                |entry: &OpenEntry| ContractKey { organization, customer: entry.place.0, contract: entry.key.contract_ref };
+            others.extend(of_owing.map(contract));
         }
         others.retain(|contract| !own.contains_key(&contract.contract));
         let headers = if others.is_empty() {
             Vec::new()
         } else {
-            book_repository::load_headers(tx, organization, &Vec::from_iter(others))?
+            book_repository::load_headers(cx.tx, organization, &Vec::from_iter(others))?
         };
-        let others = load_open_books(tx, organization, headers, now)?;
+        let others = load_open_books(cx.tx, organization, headers, &open, now)?;
         let mut numbers: Vec<WatchedNumber> = Vec::new();
         for limit in limits {
             if let Some(account) = limit.account() {
                 let sum = owed.get(&account).copied().unwrap_or(MoneySum::zero(account.currency));
-                numbers.push(WatchedNumber { limit, window: None, is_present: true, without_own: sum.to_decimal() });
+                let without_own = (sum.to_decimal(), limit.metric.zero());
+                numbers.push(WatchedNumber { limit, window: None, is_present: true, without_own });
                 continue;
             }
             let windows = windows_of(&limit, own.values(), &others, (wanted, now))?;
             let number = |(window, is_present)| {
-                let (limit, without_own) = (limit.clone(), limit.metric.zero());
-                WatchedNumber { limit, window, is_present, without_own }
+                let (limit, zero) = (limit.clone(), limit.metric.zero());
+                WatchedNumber { limit, window, is_present, without_own: (zero, zero) }
             };
             numbers.extend(windows.into_iter().map(number));
         }
-        for number in &mut numbers {
-            for book in &others {
-                if number.counts(book) {
-                    number.without_own = exact_add(number.without_own, number.added_by(book)?)?;
-                }
+        let mut watch = Self { customers, numbers, open };
+        for book in &others {
+            let mut added = AddedNumbers::new();
+            watch.note(cx, &mut added, book, &SettledEntries::new())?;
+            for ((_, index), added) in added {
+                let number = &mut watch.numbers[index];
+                number.without_own = sum(number.without_own, added)?;
             }
         }
-        Ok(Self { customers, numbers })
+        Ok(watch)
     }
 
     /// Locks the accounts of the watched customers among these books, and reads the numbers of their limits. Books that were
-    /// loaded for drafts get the rows that the numbers need.
+    /// loaded for drafts get the rows that the numbers need. Also reads the open holds of `settling` customers.
     pub(crate) fn lock(
         cx: &mut Cx<'_>,
         books: &mut BTreeMap<ContractRef, ContractBook>,
         periods: &BTreeSet<PeriodKey>,
+        settling: &BTreeSet<CustomerId>,
     ) -> UseCaseResult<Self> {
         let watched = books.values().filter(|book| book.contract.is_watched);
         let customers = distinct(watched.map(|book| book.contract.customer_id));
-        if customers.is_empty() {
+        let held_by = distinct(customers.iter().chain(settling).copied());
+        if held_by.is_empty() {
             return Ok(Self::default());
         }
+        cx.lock_accounts(&held_by)?;
         cx.watch(&customers)?;
-        let limits = cx.tx.limits_of(cx.organization, &customers)?;
+        let limits = if customers.is_empty() { Vec::new() } else { cx.tx.limits_of(cx.organization, &customers)? };
+        let open = cx.tx.open_entries(cx.organization, &held_by, cx.now)?;
         let limited: BTreeSet<CustomerId> = limits.iter().map(|limit| limit.customer_id).collect();
         let needs_rows = |book: &ContractBook| book.extent() == Extent::Drafts && limited.contains(&book.contract.customer_id);
         let drafts: Vec<ContractRef> =
@@ -143,14 +163,34 @@ impl Watch {
             locked.insert(contract_ref, book.usage().iter().map(|(key, total)| (key.clone(), *total)).collect());
             opened.push(book.without_rows());
         }
-        for mut book in load_open_books(cx.tx, cx.organization, opened, cx.now)? {
+        for mut book in load_open_books(cx.tx, cx.organization, opened, &open, cx.now)? {
             let contract_ref = book.contract.contract_ref;
             for (key, total) in locked.remove(&contract_ref).unwrap_or_default() {
                 book.put_usage(key, total);
             }
             books.insert(contract_ref, book);
         }
-        Self::read(cx.tx, cx.organization, limits, books, (WatchedNumbers::Of(periods), cx.now))
+        Self::read(cx, limits, open, books, WatchedNumbers::Of(periods))
+    }
+
+    /// Returns the first open entry of a hold for a usage product that no other event settles.
+    pub(crate) fn entry_of(
+        &self,
+        (customer_id, hold_ref): (CustomerId, &HoldRef),
+        usage_product_ref: &UsageProductRef,
+        settled: &SettledEntries,
+    ) -> Option<&EntryKey> {
+        let is_meant = |entry: &&OpenEntry| {
+            (entry.place.0, &entry.place.1) == (customer_id, hold_ref)
+                && entry.key.usage_product_ref == *usage_product_ref
+                && !settled.contains_key(&entry.place)
+        };
+        self.open.iter().find(is_meant).map(|entry| &entry.place)
+    }
+
+    /// Returns how many entries of holds of a customer are open.
+    pub(crate) fn open_entries(&self, customer_id: CustomerId) -> usize {
+        self.open.iter().filter(|entry| entry.place.0 == customer_id).count()
     }
 
     /// Returns the customers with limits.
@@ -163,10 +203,25 @@ impl Watch {
         self.numbers.iter().any(|number| number.limit.customer_id == customer_id)
     }
 
-    /// Notes what a book adds to the numbers.
-    pub(crate) fn note(&self, added: &mut AddedNumbers, book: &ContractBook) -> UseCaseResult<()> {
+    /// Notes what a book adds to the numbers, and what the open holds that are not settled would add.
+    pub(crate) fn note(
+        &self,
+        cx: &Cx<'_>,
+        added: &mut AddedNumbers,
+        book: &ContractBook,
+        settled: &SettledEntries,
+    ) -> UseCaseResult<()> {
+        let contract_ref = book.contract.contract_ref;
+        let is_open = |entry: &&OpenEntry| entry.key.contract_ref == contract_ref && !settled.contains_key(&entry.place);
+        let open: Vec<&OpenEntry> = self.open.iter().filter(is_open).collect();
+        let with_held = if open.is_empty() { None } else { Some(with_held(book, open, cx.now, &mut cx.ids())?) };
         for (index, number) in self.numbers.iter().enumerate().filter(|(_, number)| number.counts(book)) {
-            added.insert((book.contract.contract_ref, index), number.added_by(book)?);
+            let value = number.added_by(book)?;
+            let held = match &with_held {
+                Some(with_held) => exact_add(number.added_by(with_held)?, -value)?,
+                None => number.limit.metric.zero(),
+            };
+            added.insert((contract_ref, index), (value, held));
         }
         Ok(())
     }
@@ -176,11 +231,15 @@ impl Watch {
         let of_customer = self.numbers.iter().enumerate().filter(|(_, number)| number.limit.customer_id == customer_id);
         let value = |(index, number): (usize, &WatchedNumber)| {
             let own = added.iter().filter(|((_, of), _)| *of == index).map(|(_, added)| *added);
-            let value = own.into_iter().try_fold(number.without_own, exact_add)?;
-            Ok(LimitValue::new(number.limit.clone(), (number.window, number.is_present), value)?)
+            let numbers = own.into_iter().try_fold(number.without_own, sum)?;
+            Ok(LimitValue::new(number.limit.clone(), (number.window, number.is_present), numbers)?)
         };
         of_customer.map(value).collect()
     }
+}
+
+fn sum(a: (Decimal, Decimal), b: (Decimal, Decimal)) -> Result<(Decimal, Decimal), AmountOutOfRange> {
+    Ok((exact_add(a.0, b.0)?, exact_add(a.1, b.1)?))
 }
 
 /// Returns what is owed in accounts, without the drafts.
@@ -239,11 +298,13 @@ fn windows_of<'b>(
     Ok(windows.into_values().map(|window| (Some(window), present == Some(window))).collect())
 }
 
-/// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books in the same order.
+/// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books. Contracts with an open hold
+/// whose usage would not go on a draft are loaded whole.
 fn load_open_books(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     books: Vec<ContractBook>,
+    held: &[OpenEntry],
     now: Timestamp,
 ) -> UseCaseResult<Vec<ContractBook>> {
     if books.is_empty() {
@@ -251,14 +312,19 @@ fn load_open_books(
     }
     let contracts: Vec<ContractKey> = books.iter().map(|book| book.contract.key(organization)).collect();
     let mut rows = tx.rows_of_books(&contracts)?;
-    let mut open = Vec::with_capacity(books.len());
+    let (mut open, mut off_drafts) = (Vec::with_capacity(books.len()), Vec::new());
     for (book, contract) in books.into_iter().zip(contracts) {
         let mut book = book.with_rows(Extent::Open, rows.remove(&contract).unwrap_or_default())?;
+        if !has_rows_of_held(&book, held.iter().filter(|entry| entry.key.contract_ref == contract.contract))? {
+            off_drafts.push(book.without_rows());
+            continue;
+        }
         book.set_as_of(now);
         let lacking = |(key, total): (&UsageKey, &UsageTotal)| (!book.total_suffices(key, total)).then(|| key.clone());
         let lacking: BTreeSet<UsageKey> = book.usage().iter().filter_map(lacking).collect();
         book_repository::recount(tx, organization, &mut book, |key, _| lacking.contains(key))?;
         open.push(book);
     }
+    open.extend(book_repository::load_books(tx, organization, off_drafts, now)?);
     Ok(open)
 }

@@ -8,7 +8,7 @@ use billing_domain::format::{FormatError, FormatTarget, MappedRecord, UsageForma
 use billing_domain::idempotency::IdempotencyKey;
 use billing_domain::patch::Patch;
 use billing_domain::ports::Tx;
-use billing_domain::refs::{EventRef, OrganizationId};
+use billing_domain::refs::{EventRef, HoldRef, OrganizationId};
 use billing_domain::usage::{FormattedSource, UsageEvent};
 use billing_domain::violation::Violations;
 
@@ -30,6 +30,8 @@ pub struct SentRecord {
     pub on_conflict: OnConflict,
     /// Whether the sender states that the usage has already happened.
     pub occurred: bool,
+    /// The hold whose open entry each event ends.
+    pub hold_ref: Option<HoldRef>,
     /// The timestamp of a CloudEvent that leaves out its time: the time of receipt. Other records must have a timestamp.
     pub time_of_receipt: Option<Timestamp>,
 }
@@ -69,7 +71,8 @@ pub fn map_record(services: &Services, format: &UsageFormat, record: &SentRecord
     map_events(services, format, &record.event, record.time_of_receipt)?.try_map(|item, mapped| {
         let MappedUsage { event, key } = mapped?;
         let key = key_of_event(key, record.key.as_ref(), item)?;
-        Ok(NewUsageEvent { key, on_conflict: record.on_conflict, occurred: record.occurred, ..event })
+        let (occurred, hold_ref) = (record.occurred, record.hold_ref.clone());
+        Ok(NewUsageEvent { key, on_conflict: record.on_conflict, occurred, hold_ref, ..event })
     })
 }
 
@@ -128,6 +131,7 @@ pub(super) fn map_events(
             key: None,
             on_conflict: OnConflict::Reject,
             occurred: false,
+            hold_ref: None,
             import: None,
         };
         Ok(MappedUsage { event, key: mapped.idempotency_key })

@@ -24,13 +24,12 @@ use billing_domain::ports::{LabelOfTotal, Lock, StoreError};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
 };
-use billing_domain::usage::{
-    AnswerForm, CountedEvent, EventKeyRecord, KeyConflict, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal,
-};
+use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal};
 
 use super::event_cache::PeriodKey;
 use super::limited::NumbersByCustomer;
 use super::outcome::{Duplicate, EventAnswer, IngestOutcome};
+use super::progress::IngestProgress;
 use super::read::EventReferences;
 use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
@@ -71,7 +70,7 @@ pub(super) struct ResolvedEvent<'n> {
 #[derive(Clone)]
 pub(super) struct MatchedEvent<'n> {
     pub(super) resolved: ResolvedEvent<'n>,
-    counted: CountedEvent,
+    pub(super) counted: CountedEvent,
     pub(super) key: UsageKey,
     unique_digest: Option<LabelDigest>,
     service_period: Period,
@@ -87,20 +86,6 @@ impl MatchedEvent<'_> {
     pub(super) fn take_from(&self, live: &mut LiveLabels) {
         let CountedEvent { .. } = live.remove(&self.key, self.unique_digest, self.counted);
     }
-}
-
-/// The results of a batch so far.
-pub(super) struct IngestProgress<'n> {
-    pub(super) outcomes: Vec<Option<UseCaseResult<IngestOutcome>>>,
-    /// Events with the key of an earlier event in the same batch.
-    duplicates: Vec<Duplicate>,
-    /// Events that were recorded earlier, with responses of another form.
-    shown: Vec<(usize, EventRef)>,
-    pub(super) placed: Vec<(MatchedEvent<'n>, DocumentRef)>,
-    /// The texts of labels that `UNIQUE` counts, of the stored and the placed events.
-    pub(super) live: LiveLabels,
-    /// Events that this path does not handle.
-    left: BTreeSet<usize>,
 }
 
 /// Books by contract reference, loaded as far as the events need.
@@ -122,38 +107,8 @@ pub(super) enum IngestPath {
     General,
 }
 
-impl IngestProgress<'_> {
-    /// Records a rejection. Store errors and invariant violations are no rejections: they abort the whole batch.
-    pub(super) fn refuse(&mut self, index: usize, error: UseCaseError) -> UseCaseResult<()> {
-        if is_fatal(&error) {
-            return Err(error);
-        }
-        self.outcomes[index] = Some(Err(error));
-        Ok(())
-    }
-
-    /// Records that an event was recorded earlier. A response of another form than the stored one shows the event as it is.
-    pub(super) fn repeat(&mut self, index: usize, record: &EventKeyRecord, form: AnswerForm) {
-        if record.form == form {
-            self.outcomes[index] = Some(Ok(IngestOutcome::Replayed(record.answer.clone())));
-        } else {
-            self.shown.push((index, record.event_ref));
-        }
-    }
-
-    /// Records that an event needs a transaction that updates a recorded event.
-    pub(super) fn mark_conflict(&mut self, index: usize, conflict: Option<KeyConflict>) {
-        self.outcomes[index] = Some(Err(UseCaseError::UnsettledConflict(conflict)));
-    }
-
-    /// Records an event with the key of an earlier event in the same batch.
-    pub(super) fn mark_duplicate(&mut self, duplicate: Duplicate) {
-        self.duplicates.push(duplicate);
-    }
-}
-
 impl<'a> IngestBatch<'a> {
-    fn new_events(&self) -> impl Iterator<Item = &'a NewUsageEvent> {
+    pub(super) fn new_events(&self) -> impl Iterator<Item = &'a NewUsageEvent> {
         self.events.iter().map(|item| item.event)
     }
 
@@ -164,15 +119,7 @@ impl<'a> IngestBatch<'a> {
     /// Returns [`UseCaseError::Store`] or [`UseCaseError::InvariantViolation`].
     pub(super) fn ingest(&self, cx: &mut Cx<'_>, path: IngestPath) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
         let (names, recalled) = recall(cx, self.shortcuts, &Vec::from_iter(self.new_events()))?;
-        let outcomes = self.events.iter().map(|_| None).collect();
-        let mut progress = IngestProgress {
-            outcomes,
-            duplicates: Vec::new(),
-            shown: Vec::new(),
-            placed: Vec::new(),
-            live: LiveLabels::default(),
-            left: BTreeSet::new(),
-        };
+        let mut progress = IngestProgress::of(self.events.len());
         let resolved = self.fresh(cx, &names, &mut progress)?;
         let (mut books, matched, refused) = match path {
             // The statement that finds the contracts also locks them.
@@ -182,8 +129,9 @@ impl<'a> IngestBatch<'a> {
                 let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched, &known)?;
                 // A limit needs the amounts of all drafts of the customer.
                 books.retain(|contract_ref, book| !off_drafts.contains(contract_ref) && !book.contract.is_watched);
+                let is_alone = |event: &MatchedEvent<'_>| self.events[event.resolved.index].event.hold_ref.is_none();
                 let (matched, left): (Vec<_>, Vec<_>) =
-                    matched.into_iter().partition(|matched| books.contains_key(&matched.key.contract_ref));
+                    matched.into_iter().partition(|event| books.contains_key(&event.key.contract_ref) && is_alone(event));
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
                 if let Some(shortcuts) = self.shortcuts {
                     let known = matched.iter().map(|matched| (matched.resolved.customer, &matched.key));
@@ -191,7 +139,7 @@ impl<'a> IngestBatch<'a> {
                 }
                 (books, matched, refused)
             }
-            IngestPath::General => self.hold(cx, &resolved)?,
+            IngestPath::General => self.lock_contracts(cx, &resolved)?,
         };
         for (index, refusal) in refused {
             progress.refuse(index, refusal)?;
@@ -201,9 +149,12 @@ impl<'a> IngestBatch<'a> {
             progress.live = self.lock_totals(cx, &matched, &mut books)?;
         }
         let all = matched.len();
-        let watch = Watch::lock(cx, &mut books, &periods_of(&matched))?;
+        let settling = matched.iter().filter(|event| self.events[event.resolved.index].event.hold_ref.is_some());
+        let settling = settling.map(|event| event.resolved.customer.id).collect();
+        let watch = Watch::lock(cx, &mut books, &periods_of(&matched), &settling)?;
         let (limited, free): (Vec<_>, Vec<_>) = matched.into_iter().partition(|matched| watch.has(matched.resolved.customer.id));
         Self::post_groups(cx, &mut books, free, &mut progress)?;
+        self.settle_holds(&watch, 0, &mut progress);
         let numbers = self.post_within_limits(cx, &watch, &mut books, limited, &mut progress)?;
         if let Some((shortcuts, totals)) = added {
             // All of it is stored already, or nothing stays.
@@ -224,7 +175,7 @@ impl<'a> IngestBatch<'a> {
 
     /// Finds the contracts of the events and locks them. The lock is shared if all events go on existing drafts. It is
     /// exclusive if a document has to be opened or corrected. Then nothing changes until the commit.
-    fn hold<'n>(&self, cx: &mut Cx<'_>, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
+    pub(super) fn lock_contracts<'n>(&self, cx: &mut Cx<'_>, resolved: &[ResolvedEvent<'n>]) -> UseCaseResult<LockedBooks<'n>> {
         let organization = cx.organization;
         let mut exclusive: BTreeSet<ContractRef> = self.also_held.iter().map(|contract| contract.contract).collect();
         for _ in 0..MAX_HOLD_ATTEMPTS {
@@ -392,7 +343,12 @@ impl<'a> IngestBatch<'a> {
 
     /// Locks the running totals of the events, and completes the totals where the lines of their periods need it. Returns which
     /// texts of labels are counted already.
-    fn lock_totals(&self, cx: &mut Cx<'_>, matched: &[MatchedEvent<'_>], books: &mut BooksByRef) -> UseCaseResult<LiveLabels> {
+    pub(super) fn lock_totals(
+        &self,
+        cx: &mut Cx<'_>,
+        matched: &[MatchedEvent<'_>],
+        books: &mut BooksByRef,
+    ) -> UseCaseResult<LiveLabels> {
         let keys: BTreeSet<(CustomerId, UsageKey)> =
             matched.iter().map(|matched| (matched.resolved.customer.id, matched.key.clone())).collect();
         for (key, total) in cx.tx.lock_usage(cx.organization, &Vec::from_iter(keys))? {
@@ -470,7 +426,7 @@ impl<'a> IngestBatch<'a> {
         (books, numbers): (&BooksByRef, &NumbersByCustomer),
         progress: IngestProgress<'_>,
     ) -> UseCaseResult<Vec<Option<UseCaseResult<IngestOutcome>>>> {
-        let IngestProgress { mut outcomes, duplicates, shown, mut placed, mut left, live: _ } = progress;
+        let IngestProgress { mut outcomes, duplicates, shown, mut placed, settled, mut left, live: _ } = progress;
         let (organization, now) = (cx.organization, cx.now);
         placed.sort_by_key(|(matched, _)| matched.resolved.index);
         let events: Vec<UsageEvent> =
@@ -504,6 +460,9 @@ impl<'a> IngestBatch<'a> {
                 kept.push((customer_id, NewEventKeyRecord { kept: event, document_ref, document_number }));
             }
             outcomes[index] = Some(Ok(IngestOutcome::Recorded(Box::new(view))));
+        }
+        if !settled.is_empty() {
+            cx.tx.settle_entries(organization, &Vec::from_iter(settled), now)?;
         }
         if !kept.is_empty() {
             cx.tx.save_event_keys(organization, &kept)?;
@@ -584,11 +543,11 @@ fn are_stored(totals: &[(UsageKey, UsageTotal)], books: &BooksByRef) -> bool {
 }
 
 /// Returns the periods of events.
-fn periods_of(matched: &[MatchedEvent<'_>]) -> BTreeSet<PeriodKey> {
+pub(super) fn periods_of(matched: &[MatchedEvent<'_>]) -> BTreeSet<PeriodKey> {
     matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect()
 }
 
-fn is_fatal(error: &UseCaseError) -> bool {
+pub(super) fn is_fatal(error: &UseCaseError) -> bool {
     matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
 }
 

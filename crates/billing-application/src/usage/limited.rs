@@ -6,7 +6,8 @@ use billing_domain::ledger::limit::judge;
 use billing_domain::limit::LimitValue;
 use billing_domain::refs::CustomerId;
 
-use super::ingest::{BooksByRef, IngestBatch, IngestProgress, MatchedEvent, grouped};
+use super::ingest::{BooksByRef, IngestBatch, MatchedEvent, grouped};
+use super::progress::IngestProgress;
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
@@ -14,15 +15,6 @@ use crate::limits::{AddedNumbers, Watch};
 
 /// The numbers of limits after a transaction, by customer.
 pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Vec<LimitValue>>;
-
-impl IngestProgress<'_> {
-    /// Takes back the placed events but the first `kept`.
-    fn take_back(&mut self, kept: usize) {
-        for (event, _) in self.placed.drain(kept..) {
-            event.take_from(&mut self.live);
-        }
-    }
-}
 
 impl IngestBatch<'_> {
     /// Puts events on documents. Returns the affected books as they were before.
@@ -62,7 +54,7 @@ impl IngestBatch<'_> {
             events.sort_by_key(|event| event.resolved.index);
             let mut amounts = AddedNumbers::new();
             for book in books.values().filter(|book| book.contract.customer_id == customer_id) {
-                watch.note(&mut amounts, book)?;
+                watch.note(cx, &mut amounts, book, &progress.settled)?;
             }
             let after = match self.post_whole(cx, (watch, customer_id, &amounts), books, &events, progress)? {
                 Some(after) => after,
@@ -89,10 +81,11 @@ impl IngestBatch<'_> {
         }
         let placed = progress.placed.len();
         let before = Self::post_groups(cx, books, events.to_vec(), progress)?;
+        self.settle_holds(watch, placed, progress);
         let mut after = amounts.clone();
         for contract_ref in before.keys() {
             let book = books.get(contract_ref).ok_or_else(|| corrupt("a contract", contract_ref, "is not held"))?;
-            watch.note(&mut after, book)?;
+            watch.note(cx, &mut after, book, &progress.settled)?;
         }
         let after = watch.values(customer_id, &after)?;
         if !is_judged || judge(&watch.values(customer_id, amounts)?, &after).is_ok() {
@@ -128,8 +121,9 @@ impl IngestBatch<'_> {
                 // Another rule rejected the event.
                 continue;
             }
+            self.settle_holds(watch, placed, progress);
             let mut with_event = amounts.clone();
-            watch.note(&mut with_event, book)?;
+            watch.note(cx, &mut with_event, book, &progress.settled)?;
             let after = watch.values(customer_id, &with_event)?;
             match judge(&before, &after) {
                 Err(refusal) if is_rejectable => {
@@ -141,6 +135,19 @@ impl IngestBatch<'_> {
             }
         }
         Ok(before)
+    }
+
+    /// Ends the open entries of holds that the placed events from `first` on name, in the order of arrival.
+    pub(super) fn settle_holds(&self, watch: &Watch, first: usize, progress: &mut IngestProgress<'_>) {
+        let mut placed: Vec<&MatchedEvent<'_>> = progress.placed[first..].iter().map(|(event, _)| event).collect();
+        placed.sort_by_key(|event| event.resolved.index);
+        for MatchedEvent { resolved, counted, key, .. } in placed {
+            let Some(hold_ref) = &self.events[resolved.index].event.hold_ref else { continue };
+            let entry = watch.entry_of((resolved.customer.id, hold_ref), &key.usage_product_ref, &progress.settled);
+            if let Some(entry) = entry {
+                progress.settled.insert(entry.clone(), counted.event_ref);
+            }
+        }
     }
 
     fn is_rejectable(&self, event: &MatchedEvent<'_>) -> bool {

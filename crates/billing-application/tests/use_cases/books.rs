@@ -367,6 +367,7 @@ pub(crate) fn calls(occurred_at: &str, quantity: &str) -> NewUsageEvent {
         key: None,
         on_conflict: OnConflict::Reject,
         occurred: false,
+        hold_ref: None,
         import: None,
     }
 }

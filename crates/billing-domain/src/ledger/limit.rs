@@ -1,19 +1,23 @@
 //! The numbers of limits, and the usage that limits reject (billing rules 11).
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::{ContractBook, Entry};
+use super::{ContractBook, Entry, IdGenerator, post};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::ProductPeriod;
 use crate::decimal::exact_add;
 use crate::document::lines::sign;
 use crate::document::totals::{NetPrice, lines_of_period, usage_key};
+use crate::hold::OpenEntry;
 use crate::limit::{Limit, LimitMetric, LimitReached, LimitValue};
 use crate::money::{Money, MoneyError, MoneySum};
 use crate::receivables::AccountKey;
 use crate::refs::{LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
+use crate::usage::{UsageKey, UsageTotal};
 
 /// Returns the service period of a product at an instant, in the time zone of the product's entity. Returns `None` if the contract
 /// bills no such period.
@@ -105,7 +109,45 @@ fn signed(sign: i64, amount: Money) -> Result<Money, MoneyError> {
     if sign < 0 { Money::zero(amount.currency()).checked_sub(amount) } else { Ok(amount) }
 }
 
-/// Judges usage by the numbers of limits without it and with it, in the same order.
+/// Returns whether a book that has not all rows shows what open entries of holds would change.
+///
+/// # Errors
+/// Returns [`Refusal::Broken`] when the book lacks a required row.
+pub fn has_rows_of_held<'e>(book: &ContractBook, entries: impl IntoIterator<Item = &'e OpenEntry>) -> Result<bool, Refusal> {
+    for entry in entries {
+        let period = book.contract.period_of(&entry.key);
+        if let Some(period) = period
+            && !post::only_extends_draft(book, &period)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns a copy of a book in which open entries of holds are usage.
+///
+/// # Errors
+/// Returns the errors of [`post_held`](post::post_held).
+pub fn with_held<'e>(
+    book: &ContractBook,
+    entries: impl IntoIterator<Item = &'e OpenEntry>,
+    now: Timestamp,
+    ids: &mut impl IdGenerator,
+) -> Result<ContractBook, Refusal> {
+    let mut totals: BTreeMap<&UsageKey, UsageTotal> = BTreeMap::new();
+    for entry in entries {
+        let total = totals.entry(&entry.key).or_insert(UsageTotal::ZERO);
+        *total = total.plus(entry.counted())?;
+    }
+    let mut copy = book.clone();
+    for (key, held) in totals {
+        post::post_held(&mut copy, key, held, now, ids)?;
+    }
+    Ok(copy)
+}
+
+/// Judges usage by the numbers of limits without it and with it, in the same order. Open holds count.
 ///
 /// # Errors
 /// Returns [`Refusal::LimitReached`] for the first number that the usage raises and leaves above its maximum, or
@@ -113,9 +155,10 @@ fn signed(sign: i64, amount: Money) -> Result<Money, MoneyError> {
 pub fn judge(before: &[LimitValue], after: &[LimitValue]) -> Result<(), Refusal> {
     for (before, after) in before.iter().zip(after) {
         let Limit { limit_ref, metric, levels, .. } = &after.limit;
-        if let Some(max) = levels.max.filter(|max| after.value > before.value && after.value > *max) {
-            let needed = exact_add(after.value, -before.value)?;
-            let reached = LimitReached { limit_ref: *limit_ref, metric: metric.kind(), max, value: before.value, needed };
+        let needed = exact_add(after.judged()?, -before.judged()?)?;
+        if let Some(max) = levels.max.filter(|max| needed > Decimal::ZERO && after.judged().is_ok_and(|judged| judged > *max)) {
+            let (limit_ref, metric, value, held) = (*limit_ref, metric.kind(), before.value, before.held);
+            let reached = LimitReached { limit_ref, metric, max, value, held, needed };
             return Err(Refusal::LimitReached(Box::new(reached)));
         }
     }
@@ -148,7 +191,7 @@ mod tests {
             updated_at: Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant"),
         };
         let value = |(number, (value, max)): (usize, &(i64, i64))| {
-            LimitValue::new(limit(number, *max), (None, true), Decimal::new(*value, 2)).expect("a small number")
+            LimitValue::new(limit(number, *max), (None, true), (Decimal::new(*value, 2), Decimal::ZERO)).expect("a small number")
         };
         numbers.iter().enumerate().map(value).collect()
     }

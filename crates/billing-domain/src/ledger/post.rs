@@ -127,13 +127,48 @@ pub fn post_usage(
     now: Timestamp,
     id_generator: &mut impl IdGenerator,
 ) -> Result<DocumentRef, Refusal> {
-    book.set_as_of(now);
-    let contract = Arc::clone(&book.contract);
     let (mut total, mut changes) = (book.usage().get(key), EventChanges::NONE);
     for event in events {
         total = total.plus(*event)?;
         changes = changes.plus(EventChanges::counted(event));
     }
+    post_total(book, key, (total, changes), now, id_generator)
+}
+
+/// Adds usage that is about to happen to a copy of a book, which then shows what the usage would change. The copy must not be stored.
+///
+/// A book that has not all rows is only correct if drafts carry the usage. Usage of a period that is gone adds nothing.
+///
+/// # Errors
+/// Returns the errors of [`post_usage`].
+pub fn post_held(
+    copy: &mut ContractBook,
+    key: &UsageKey,
+    held: UsageTotal,
+    now: Timestamp,
+    id_generator: &mut impl IdGenerator,
+) -> Result<(), Refusal> {
+    let contract = Arc::clone(&copy.contract);
+    let Some(period) = contract.period_of(key) else { return Ok(()) };
+    let total = copy.usage().get(key).joined(held)?;
+    if copy.extent() == Extent::Whole && !only_extends_draft(copy, &period)? {
+        post_total(copy, key, (total, EventChanges::NONE), now, id_generator)?;
+    } else {
+        copy.put_usage(key.clone(), total);
+    }
+    Ok(())
+}
+
+/// Posts a new running total to a document, and returns the document.
+fn post_total(
+    book: &mut ContractBook,
+    key: &UsageKey,
+    (total, changes): (UsageTotal, EventChanges),
+    now: Timestamp,
+    id_generator: &mut impl IdGenerator,
+) -> Result<DocumentRef, Refusal> {
+    book.set_as_of(now);
+    let contract = Arc::clone(&book.contract);
     let mut change = UsageChange::new(book, period_of(&contract, key)?, key, now);
     change.put(key, total, changes)?;
     let carrier = book.billing_document(&change.period, BillWith::Usage).cloned();

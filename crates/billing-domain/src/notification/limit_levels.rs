@@ -136,7 +136,8 @@ mod tests {
         }
 
         fn number(&self, value: i64) -> LimitValue {
-            LimitValue::new(self.limit.clone(), (Some(self.window), true), Decimal::from(value)).expect("a small number")
+            LimitValue::new(self.limit.clone(), (Some(self.window), true), (Decimal::from(value), Decimal::ZERO))
+                .expect("a small number")
         }
 
         /// Carries the number to a value. Returns the steps as texts.

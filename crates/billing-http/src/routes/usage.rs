@@ -93,8 +93,8 @@ async fn read_formatted(call: &Call) -> Result<(SentRecord, NamedFormat), Proble
         let detail = "must be in the body: only the format of a CloudEvent is in the query";
         return Err(Violations::one(&["format_name"], "not_allowed", detail).into());
     }
-    let FormattedEventBody { format, event, occurred } = call.body().await?;
-    let record = SentRecord { event, key: sent_key, on_conflict, occurred, time_of_receipt: None };
+    let FormattedEventBody { format, event, occurred, hold_ref } = call.body().await?;
+    let record = SentRecord { event, key: sent_key, on_conflict, occurred, hold_ref, time_of_receipt: None };
     Ok((record, format.named().ok_or_else(Problem::internal)?))
 }
 

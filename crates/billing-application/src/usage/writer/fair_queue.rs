@@ -452,6 +452,7 @@ mod tests {
             key: None,
             on_conflict: OnConflict::Reject,
             occurred: false,
+            hold_ref: None,
             import: None,
         }
     }

@@ -7,15 +7,19 @@ use billing_application::balances::balance;
 use billing_application::documents::{DocumentQuery, list_documents};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::limits::{LimitEdit, LimitRequest, create_limit, delete_limit, edit_limit, list_limits};
-use billing_application::usage::{EventQuery, EventView, NO_ANSWER, NewUsageEvent, list_events, record_event};
+use billing_application::usage::{
+    EventQuery, EventView, HeldUsage, HoldRequest, HoldView, NO_ANSWER, NamedUsageProduct, NewUsageEvent, create_hold,
+    list_events, record_event, release_hold,
+};
 use billing_application::{Cx, UseCase};
-use billing_domain::calendar::Period;
+use billing_domain::calendar::{Period, Timestamp};
 use billing_domain::catalog::Aggregation;
 use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::totals::{NetPrice, lines_of_period};
 use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::hold::Hold;
 use billing_domain::ledger::BookRows;
 use billing_domain::limit::{LimitMetric, LimitReached, LimitValue};
 use billing_domain::money::{Currency, MoneySum};
@@ -23,8 +27,8 @@ use billing_domain::notification::Subject;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Patch;
 use billing_domain::ports::EventSortKey;
-use billing_domain::refs::{EntityRef, LimitRef};
-use billing_domain::usage::{Placement, UsageEvent};
+use billing_domain::refs::{EntityRef, HoldRef, LimitRef, UsageProductRef};
+use billing_domain::usage::{Placement, UsageEvent, UsageKey};
 use billing_testkit::fixtures;
 use rust_decimal::Decimal;
 
@@ -40,6 +44,7 @@ pub(super) struct Limits {
     known: BTreeMap<LimitMetric, (LimitRef, Decimal)>,
     /// Where the last step put an event that a limit could reject.
     judged: RefCell<Option<Placement>>,
+    holds: RefCell<Vec<DrawnHold>>,
     /// The rejection of the last event, which was then sent again as usage that has already happened.
     rejected: RefCell<Option<LimitReached>>,
     steps: u32,
@@ -52,6 +57,27 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// Returns which holds have ended.
+    pub(super) fn ended(&self) -> Vec<bool> {
+        self.holds.borrow().iter().map(|hold| hold.has_ended).collect()
+    }
+
+    /// Takes back what a rehearsal ended.
+    pub(super) fn take_back(&self, ended: &[bool]) {
+        self.holds.borrow_mut().iter_mut().zip(ended).for_each(|(hold, ended)| hold.has_ended = *ended);
+    }
+}
+
+/// A hold with one entry.
+struct DrawnHold {
+    hold_ref: HoldRef,
+    key: UsageKey,
+    quantity: Decimal,
+    expires_at: Timestamp,
+    has_ended: bool,
+}
+
 /// What users read: the numbers of limits are counted from it.
 pub(super) struct Figures {
     /// What is owed in each account.
@@ -59,6 +85,8 @@ pub(super) struct Figures {
     contract: Contract,
     events: Vec<UsageEvent>,
     rows: BookRows,
+    /// What open holds would add to the numbers of limits.
+    held: BTreeMap<LimitMetric, Decimal>,
 }
 
 impl Figures {
@@ -210,7 +238,9 @@ impl UseCases {
         });
         let events = listed.map_err(failed)?.items.into_iter().map(|view| view.event).collect();
         let contract = self.bench.read(|tx| tx.contract(principal.organization(), self.contract())).expect("a contract");
-        Ok(Figures { owed, contract, events, rows: self.rows() })
+        let listed = read(services, principal, UseCase::ListLimits, |cx| list_limits(cx, None, PageRequest::LARGEST));
+        let held = listed.map_err(failed)?.items.into_iter().map(|view| (view.number.limit.metric, view.number.held)).collect();
+        Ok(Figures { owed, contract, events, rows: self.rows(), held })
     }
 
     /// Creates, edits and deletes limits now and then. Returns the figures before the next step, if there are limits.
@@ -251,7 +281,61 @@ impl UseCases {
                 *known = max;
             }
         }
-        Ok((!self.limits.known.is_empty()).then_some(figures))
+        self.change_holds(&figures.contract)?;
+        if self.limits.known.is_empty() { Ok(None) } else { self.figures().map(Some) }
+    }
+
+    /// Makes and releases holds now and then.
+    fn change_holds(&self, contract: &Contract) -> Checked {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let (step, customer_ref) = (self.limits.steps as usize, fixtures::customer_ref("acme"));
+        let mut holds = self.limits.holds.borrow_mut();
+        if let Some(released) = holds.get_mut(step / 2).filter(|_| step.is_multiple_of(5)) {
+            run(services, principal, UseCase::ReleaseHold, |cx| release_hold(cx, &customer_ref, &released.hold_ref))
+                .map_err(|error| format!("a hold isn't released: {error:?}"))?;
+            released.has_ended = true;
+        }
+        let terms = contract.products.iter().filter_map(|product| product.newest_terms());
+        let products: Vec<UsageProductRef> = terms.flat_map(|terms| terms.metered_products()).cloned().collect();
+        let Some(usage_product_ref) = products.get(step % products.len().max(1)).filter(|_| step % 3 == 2) else { return Ok(()) };
+        let quantity = fixtures::quantity(["0", "0.000000001", "3", "40000"][step % 4]);
+        let held = HeldUsage { usage_product_ref: usage_product_ref.clone(), quantity, report_data: None, validations: None };
+        let hold_ref = HoldRef::parse(&format!("hold-{step}")).expect("a reference");
+        let request = HoldRequest { hold_ref, customer_ref, usage: vec![held], expires_in: 86_400 };
+        match run(services, principal, UseCase::CreateHold, |cx| create_hold(cx, &request)) {
+            Ok(HoldView { hold, .. }) => {
+                let (key, quantity) = (hold.entries[0].key.clone(), hold.entries[0].quantity.as_decimal());
+                let Hold { hold_ref, expires_at, .. } = hold;
+                holds.push(DrawnHold { hold_ref, key, quantity, expires_at, has_ended: false });
+                Ok(())
+            }
+            // A limit, the labels, the aggregation or the end of the contract reject the hold.
+            Err(
+                UseCaseError::LimitReached(_)
+                | UseCaseError::Invalid(_)
+                | UseCaseError::NoMatch(_)
+                | UseCaseError::AmountOutOfRange(_),
+            ) => Ok(()),
+            Err(other) => Err(format!("a hold isn't taken: {other:?}")),
+        }
+    }
+
+    /// Returns what open holds add to a quantity, if it is a sum of all line items.
+    fn held_quantity(&self, figures: &Figures, metric: &LimitMetric, window: Option<Period>) -> Option<Decimal> {
+        let LimitMetric::Quantity { product_no, usage_product_ref, line_item_id: None, .. } = metric else { return None };
+        let period = figures.contract.period_from(*product_no, window?.start())?;
+        let mut items = period.terms.metering(usage_product_ref);
+        if !items.all(|(_, metered)| metered.aggregation == Aggregation::Sum) {
+            return None;
+        }
+        let now = self.bench.services.clock.now();
+        let counts = |hold: &&DrawnHold| {
+            !hold.has_ended
+                && hold.expires_at > now
+                && (hold.key.product_no, hold.key.period_start) == (*product_no, period.start())
+                && hold.key.usage_product_ref == *usage_product_ref
+        };
+        Some(self.limits.holds.borrow().iter().filter(counts).map(|hold| hold.quantity).sum())
     }
 
     /// Returns the present service period of a metric, as its limit shows it.
@@ -265,6 +349,15 @@ impl UseCases {
 
     /// Records an event. If a limit rejects it, sends it again as usage that has already happened.
     pub(super) fn report(&self, cx: &mut Cx<'_>, event: &NewUsageEvent) -> UseCaseResult<EventView> {
+        let now = self.bench.services.clock.now();
+        let mut holds = self.limits.holds.borrow_mut();
+        let of_product = |hold: &&mut DrawnHold| {
+            let is_meant =
+                matches!(&event.usage_product, NamedUsageProduct::Ref(product) if *product == hold.key.usage_product_ref);
+            is_meant && !hold.has_ended && hold.expires_at > now
+        };
+        let mut settled = holds.iter_mut().find(of_product).filter(|_| self.limits.steps.is_multiple_of(2));
+        let event = &NewUsageEvent { hold_ref: settled.as_ref().map(|hold| hold.hold_ref.clone()), ..event.clone() };
         let taken = match record_event(cx, event.clone(), NO_ANSWER) {
             Err(UseCaseError::LimitReached(reached)) if event.is_rejectable() => {
                 self.limits.rejected.replace(Some(*reached));
@@ -273,6 +366,9 @@ impl UseCases {
             taken => taken,
         };
         let taken = taken?.now().expect("a newly recorded event");
+        if let Some(settled) = &mut settled {
+            settled.has_ended = true;
+        }
         self.limits.judged.replace(event.is_rejectable().then_some(taken.event.placement));
         Ok(taken)
     }
@@ -289,6 +385,9 @@ impl UseCases {
         for view in listed {
             let metric = &view.number.limit.metric;
             same("the number of a limit", &after.number(metric, view.number.window)?, &view.number.value)?;
+            if let Some(held) = self.held_quantity(&after, metric, view.number.window) {
+                same("what is held", &held, &view.number.held)?;
+            }
             let told = self.notified.iter().filter(|it| it.subject == Subject::Limit(view.number.limit.limit_ref)).count();
             let Some(placement) = *judged else { continue };
             check_levels(&view.number, told)?;
@@ -299,11 +398,18 @@ impl UseCases {
             let window = Some(placement.service_period);
             let (was, is) = (before.number(metric, window)?, after.number(metric, window)?);
             let (_, max) = self.limits.known[metric];
-            let is_above = is > was && is > max;
+            // The list shows what is held in the present period.
+            if metric.product().is_some() && view.number.window != window && !self.limits.holds.borrow().is_empty() {
+                continue;
+            }
+            let (held_before, held_after) = (before.held.get(metric).copied().unwrap_or_default(), view.number.held);
+            let needed = (is + held_after) - (was + held_before);
+            let is_above = needed > Decimal::ZERO && is + held_after > max;
             match &*rejected {
                 Some(reached) if reached.limit_ref == view.number.limit.limit_ref => {
                     same("the number before a rejected event", &was, &reached.value)?;
-                    same("what a rejected event needs", &(is - was), &reached.needed)?;
+                    same("what is held before a rejected event", &held_before, &reached.held)?;
+                    same("what a rejected event needs", &needed, &reached.needed)?;
                     same("whether a rejected event is above the limit", &is_above, &true)?;
                 }
                 None if is_above => {

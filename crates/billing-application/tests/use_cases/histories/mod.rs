@@ -195,13 +195,14 @@ impl UseCases {
         let organization = self.bench.principal.organization();
         let unnumbered = || self.bench.read(|tx| tx.unnumbered_notifications(organization, u32::MAX));
         let stored = || (self.views(), self.bench.audit_log().len(), self.rows(), unnumbered());
-        let before = stored();
+        let (before, ended) = (stored(), self.limits.ended());
         let effects = run(&self.bench.services, &self.bench.principal, use_case_of(deed), |cx| {
             cx.dry_run(&mut |cx| {
                 let import = self.begin_import(&mut Transactions::Joined(cx), deed)?;
                 self.perform(cx, deed, import, world).map(drop)
             })
         });
+        self.limits.take_back(&ended);
         same("what is stored, after a rehearsal", &before, &stored())?;
         Ok(Some(effects))
     }
@@ -335,6 +336,7 @@ impl UseCases {
                     key: IdempotencyKey::parse(&format!("event-{}", self.asked)).ok(),
                     on_conflict: OnConflict::Update,
                     occurred: false,
+                    hold_ref: None,
                     import: None,
                 };
                 Some((self.events.len(), event))

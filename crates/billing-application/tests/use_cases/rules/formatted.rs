@@ -43,8 +43,14 @@ fn event(at: &str, much: u32, currency: &str) -> String {
 /// Maps a record by the format with a name.
 fn mapped(books: &Books, format: &NamedFormat, event: &str, key: Option<IdempotencyKey>) -> UseCaseResult<RecordEvents> {
     let (services, principal) = (&books.bench.services, &books.bench.principal);
-    let record =
-        SentRecord { event: event.to_owned(), key, on_conflict: OnConflict::Reject, occurred: false, time_of_receipt: None };
+    let record = SentRecord {
+        event: event.to_owned(),
+        key,
+        on_conflict: OnConflict::Reject,
+        occurred: false,
+        hold_ref: None,
+        time_of_receipt: None,
+    };
     map_record(services, &format_of_events(services, principal, format)?.0, &record)
 }
 

@@ -7,11 +7,13 @@ use billing_application::limits::{
     LimitEdit, LimitRequest, LimitView, create_limit, delete_limit, edit_limit, get_limit, limits_left,
 };
 use billing_application::usage::{Atomicity, NamedUsageProduct, NewUsageEvent, RefusedEvent, RefusedUsageCounts};
-use billing_domain::limit::MetricKind;
+use billing_application::verify::verify;
+use billing_domain::limit::{Limit, MetricKind, ReachedLevels};
 use billing_domain::money::Percentage;
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
+use billing_domain::ports::{Access, transact};
 use billing_domain::refs::{ContractRef, LimitRef, ProductNo};
 use billing_testkit::fixtures::{self, default_tax, fixed, per_unit, requested};
 
@@ -30,7 +32,7 @@ fn priced(unit_price: &str, max: Option<&str>) -> (Books, Option<LimitRef>) {
 }
 
 /// A limit of the amount owed.
-fn owed(max: &str) -> LimitRequest {
+pub(super) fn owed(max: &str) -> LimitRequest {
     LimitRequest {
         metric: MetricKind::Owed,
         customer_ref: Some(fixtures::customer_ref("acme")),
@@ -47,13 +49,13 @@ fn owed(max: &str) -> LimitRequest {
 }
 
 /// A limit of the price of a service period.
-fn spend(contract_ref: ContractRef, max: &str) -> LimitRequest {
+pub(super) fn spend(contract_ref: ContractRef, max: &str) -> LimitRequest {
     let contract_ref = Some(contract_ref);
     LimitRequest { metric: MetricKind::Spend, customer_ref: None, entity_ref: None, currency: None, contract_ref, ..owed(max) }
 }
 
 /// A limit of the calls of a service period.
-fn quantity(contract_ref: ContractRef, max: &str) -> LimitRequest {
+pub(super) fn quantity(contract_ref: ContractRef, max: &str) -> LimitRequest {
     let usage_product_ref = Some(fixtures::usage_product_ref("calls"));
     LimitRequest { metric: MetricKind::Quantity, usage_product_ref, ..spend(contract_ref, max) }
 }
@@ -62,7 +64,7 @@ fn create(books: &Books, request: &LimitRequest) -> UseCaseResult<LimitView> {
     run(&books.bench.services, &books.bench.principal, UseCase::CreateLimit, |cx| create_limit(cx, request))
 }
 
-fn limit_of(books: &Books, request: &LimitRequest) -> LimitRef {
+pub(super) fn limit_of(books: &Books, request: &LimitRequest) -> LimitRef {
     create(books, request).expect("a limit").number.limit.limit_ref
 }
 
@@ -82,7 +84,7 @@ fn number(books: &Books, limit_ref: LimitRef) -> (String, String) {
 }
 
 /// Reports calls one after another, and returns how many were accepted, and the numbers of the last rejection.
-fn report(books: &Books, quantity: &str, times: usize) -> (usize, Option<(String, String)>) {
+pub(super) fn report(books: &Books, quantity: &str, times: usize) -> (usize, Option<(String, String)>) {
     let (mut accepted, mut rejected) = (0, None);
     for _ in 0..times {
         match books.report(DAY, quantity, None) {
@@ -326,6 +328,7 @@ fn each_limit_has_the_fields_of_its_metric_and_names_one_product() {
         LimitRequest { product_no: Some(ProductNo(7)), ..spend(contract, "1") },
         LimitRequest { pricing_ref: Some(fixtures::pricing_ref("other")), ..spend(contract, "1") },
         LimitRequest { contract_ref: None, ..spend(contract, "1") },
+        LimitRequest { customer_ref: Some(fixtures::customer_ref("other")), ..spend(contract, "1") },
         LimitRequest { line_item_id: Some(fixtures::line_item_id("calls")), ..spend(contract, "1") },
         LimitRequest { thresholds: vec!["0".to_owned()], pricing_ref: Some(api.pricing_ref.clone()), ..spend(contract, "1") },
         LimitRequest { usage_product_ref: None, ..quantity(contract, "1") },
@@ -349,6 +352,7 @@ fn each_limit_has_the_fields_of_its_metric_and_names_one_product() {
             "unknown_product",
             "required",
             "not_allowed",
+            "not_allowed",
             "out_of_range",
             "required",
             "not_metered",
@@ -358,9 +362,33 @@ fn each_limit_has_the_fields_of_its_metric_and_names_one_product() {
     );
     // Only one product meters calls, and the other one is named.
     limit_of(&books, &quantity(contract, "1"));
-    let of_fee = limit_of(&books, &LimitRequest { pricing_ref: Some(fee.pricing_ref), ..spend(contract, "1") });
+    let customer_ref = Some(fixtures::customer_ref("acme"));
+    let of_fee = LimitRequest { customer_ref, pricing_ref: Some(fee.pricing_ref), ..spend(contract, "1") };
+    let of_fee = limit_of(&books, &of_fee);
     assert_eq!(number(&books, of_fee), ("5.00".to_owned(), "0.00".to_owned()));
     limit_of(&books, &LimitRequest { thresholds: vec!["-20".to_owned()], max: None, ..owed("1") });
+}
+
+#[test]
+fn the_verification_finds_limits_that_reject_nothing() {
+    let (books, limit_ref) = priced("1.00", Some("10"));
+    let findings = || -> Vec<String> {
+        let verified = verify(&books.bench.services, false).expect("a verification");
+        verified.into_iter().flat_map(|(_, found)| found.findings).map(|finding| finding.detail).collect()
+    };
+    assert_eq!(findings(), Vec::<String>::new());
+    let organization = books.bench.principal.organization();
+    let limit = books.bench.read(|tx| tx.limit(organization, limit_ref.expect("a limit"))).expect("a limit");
+    transact(&*books.bench.services.store, Access::Write, |tx| {
+        tx.set_watched(organization, limit.customer_id, false)?;
+        let reached = ReachedLevels { thresholds: 1, ..limit.reached.clone() };
+        tx.update_limit(organization, &Limit { reached, ..limit.clone() })
+    })
+    .expect("a change behind the service");
+    let found = findings();
+    assert!(found.iter().any(|detail| detail.contains("rejects nothing")), "{found:?}");
+    assert!(found.iter().any(|detail| detail.contains("more thresholds")), "{found:?}");
+    assert_eq!(found.len(), 2);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod deliveries;
 mod dry_runs;
 mod entities;
 mod formatted;
+mod holds;
 mod imports;
 mod limits;
 mod log_in;
