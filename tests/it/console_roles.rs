@@ -38,8 +38,10 @@ const MORE: [(&str, &[&str]); 4] = [
             "do/apply-payment",
             "do/charge",
             "do/delete-charge",
+            "do/delete-limit",
             "do/deposit",
             "do/issue",
+            "do/limit",
             "do/pay",
             "do/refund",
             "do/refund-payment",
@@ -50,6 +52,7 @@ const MORE: [(&str, &[&str]); 4] = [
             "edit/charges",
             "edit/contracts",
             "edit/customers",
+            "edit/limits",
             "new/billing-runs",
             "new/contracts",
             "new/customers",
@@ -60,6 +63,7 @@ const MORE: [(&str, &[&str]); 4] = [
         &[
             "do/delete-entity",
             "do/delete-event",
+            "do/release-hold",
             "edit/bank-accounts",
             "edit/entities",
             "edit/events",
@@ -179,6 +183,12 @@ fn make_world(owner: &Client, software: &Client) {
     software.post("/api/usage/event", &catalog::event(catalog::ACME, 1)).ok();
     let charge = json!({"charge_ref": "setup", "contract_ref": contract, "date": Day::today().to_string(), "name": "Setup", "unit_price": 5});
     software.post("/api/charges/", &charge).ok();
+    // The limit is above all usage of the test, and the hold is open until its end.
+    let limit = json!({"metric": "OWED", "customer_ref": catalog::ACME, "currency": "EUR", "max": 1_000_000});
+    software.post("/api/limits/", &limit).ok();
+    let held = json!({"usage_product_ref": "api-calls", "quantity": 1});
+    let hold = json!({"hold_ref": "job-1", "customer_ref": catalog::ACME, "usage": [held], "expires_in": 3600});
+    software.post("/api/usage/holds/", &hold).ok();
     // One customer leaves and owes money, another one has overpaid.
     for customer in ["leaving", "rich"] {
         catalog::make_customer(software, customer);

@@ -26,7 +26,7 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
     ("EXCHANGE_RATE", "exchange rate", None),
     ("CONTRACT", "contract", Some("contracts")),
     ("CHARGE", "charge", Some("charges")),
-    ("LIMIT", "limit", None),
+    ("LIMIT", "limit", Some("limits")),
     ("DOCUMENT", "document", Some("documents")),
     ("PAYMENT", "payment", None),
     ("APPLICATION", "credit", None),
@@ -145,6 +145,8 @@ fn object(entry: JsonView<'_, AuditEntryJson>, kind: &str) -> Markup {
     // Of a deleted object, the entry has the name.
     let known = entry.before().any().named(field!(CustomerProfile, name));
     let shown = match (name.is_there(), known.is_there()) {
+        // A limit is named by its metric.
+        (true, _) if kind == "LIMIT" => words(&name.to_text()),
         (true, _) => name.to_text(),
         (false, true) => known.to_text(),
         (false, false) if is_identifier(&reference) => String::new(),
@@ -358,6 +360,11 @@ mod tests {
                 "dana@example.com reversed a payment of Acme",
             ),
             (entry("VOID", "DOCUMENT", &json!("UB-INV-1"), &none, &none), "dana@example.com voided UB-INV-1"),
+            (
+                entry("EDIT", "LIMIT", &json!("OWED"), &json!({"max": 5}), &json!({"max": 6})),
+                "dana@example.com changed the max of limit Amount owed",
+            ),
+            (entry("DELETE", "LIMIT", &none, &json!({"metric": "OWED"}), &none), "dana@example.com deleted limit"),
             (entry("DELETE", "CHARGE", &none, &json!({"name": "Set-up"}), &none), "dana@example.com deleted charge Set-up"),
             (
                 entry("RUN", "BILLING_RUN", &none, &none, &json!({"issued": ["UB-INV-1", "UB-INV-2"]})),
@@ -373,6 +380,8 @@ mod tests {
         let shown = |entry: &Value| sentence(JsonView::of(entry)).into_string();
         let page = shown(&entry("CANCEL", "CONTRACT", &json!("C-28"), &Value::Null, &Value::Null));
         assert!(page.contains(&format!("<a href=\"/console/contracts/{ID}\">C-28</a>")), "{page}");
+        let page = shown(&entry("CREATE", "LIMIT", &json!("SPEND"), &Value::Null, &Value::Null));
+        assert!(page.contains(&format!("<a href=\"/console/limits/{ID}\">Spend</a>")), "{page}");
         let gone = entry("DELETE", "WEBHOOK_ENDPOINT", &Value::Null, &Value::Null, &Value::Null);
         assert!(!shown(&gone).contains(ID) && !shown(&gone).contains("<a "), "{}", shown(&gone));
         let mut unnamed = entry("VOID", "DOCUMENT", &json!("<b>"), &Value::Null, &Value::Null);

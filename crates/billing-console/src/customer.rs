@@ -1,9 +1,10 @@
-//! The pages of a customer: an overview with balance, contracts, documents, payments and usage, and the account statement.
+//! The pages of a customer: an overview with balance, limits, contracts, documents, payments and usage, and the account statement.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::document::payment_table;
+use crate::limits::{LimitAnswers, limits_and_holds};
 use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
 use crate::parts::{changes, day, grouped, href, link, money, name, query, section, words};
@@ -32,6 +33,8 @@ pub struct CustomerAnswers {
     pub payments: Value,
     /// The latest deposits and their refunds.
     pub deposits: JsonAnswer<Vec<PaymentJson>>,
+    /// The limits and the open holds.
+    pub limits: LimitAnswers,
     /// Rendered recent usage.
     pub usage: Markup,
     /// The terms that e-invoices would lack; null if the check is not possible.
@@ -47,7 +50,7 @@ pub struct CustomerAnswers {
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, payments, deposits, usage, e_invoice, .. } = answers;
-    let CustomerAnswers { may_edit, may_contract, may_pay, .. } = answers;
+    let CustomerAnswers { limits, may_edit, may_contract, may_pay, .. } = answers;
     let at = customer.view();
     let reference = at.customer_ref().to_text();
     let of_customer = query(&[("customer_ref", &reference)]);
@@ -60,6 +63,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
         (section("Amounts due", &amounts_due(balance.view())))
+        (limits_and_holds(&reference, limits, JsonView::of(contracts)))
         (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
         (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
         (some_of(&PAYMENTS, PAYMENTS_OF, JsonView::of(payments), &of_customer))
@@ -243,6 +247,7 @@ mod tests {
             documents: json!([]),
             payments: json!([]),
             deposits: json!([]).into(),
+            limits: LimitAnswers { may_limit: true, ..LimitAnswers::default() },
             usage: html! {},
             e_invoice: Value::Null.into(),
             may_edit: true,
@@ -258,6 +263,7 @@ mod tests {
             "/console/new/contracts?customer_ref=a%2Fb",
             "/console/customers/a%2Fb/statement",
             "/console/do/deposit/a%2Fb",
+            "/console/do/limit/a%2Fb",
             "/console/edit/customers/a%2Fb",
         ] {
             assert!(page.contains(&format!("href=\"{address}\"")), "{address}: {page}");
@@ -275,13 +281,19 @@ mod tests {
         for what in ["apply-payment", "refund-payment", "reverse"] {
             assert!(payer.contains(&format!("href=\"/console/do/{what}/p1\"")), "{what}: {payer}");
         }
-        let may = CustomerAnswers { may_edit: false, may_contract: false, may_pay: false, ..answers() };
+        let may = CustomerAnswers {
+            limits: LimitAnswers::default(),
+            may_edit: false,
+            may_contract: false,
+            may_pay: false,
+            ..answers()
+        };
         let reader = customer(&CustomerAnswers { payments: payment, deposits: deposit.into(), ..may }).into_string();
         assert!(reader.contains("TX-1") && !reader.contains("/console/do/"), "{reader}");
         assert!(
             reader.contains("href=\"/console/documents/d1\">UB-INV-1") && reader.contains("/console/payments?customer_ref=a%2Fb")
         );
-        assert!(!reader.contains("/new/contracts") && !reader.contains("/edit/"), "{reader}");
+        assert!(!reader.contains("/new/contracts") && !reader.contains("/edit/") && !reader.contains("Limits"), "{reader}");
     }
 
     #[test]

@@ -109,6 +109,7 @@ const LAYOUTS: &[Layout] = &[
         ..PLAIN
     },
     Layout { part: "charges", period: dates("Service date", "from", "to"), first: &["customer_ref", "contract_ref"], ..PLAIN },
+    Layout { part: "limits", first: &["customer_ref"], ..PLAIN },
     Layout { part: "imports", period: instants("Started"), first: &["name"], labels: &[("name", "File name")], ..PLAIN },
     Layout { part: "billing-runs", period: instants("Started"), ..PLAIN },
     Layout {

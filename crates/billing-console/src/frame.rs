@@ -25,6 +25,7 @@ const NAVIGATION: &[NavigationGroup] = &[
             ("documents", "Documents"),
             ("payments", "Payments"),
             ("charges", "Charges"),
+            ("limits", "Limits"),
             ("billing-runs", "Billing runs"),
         ],
     },

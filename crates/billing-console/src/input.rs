@@ -48,6 +48,7 @@ const NUMBERS: &[&str] = &[
     "fixed_amount",
     "flat_amount",
     "included_quantity",
+    "max",
     "maximum_amount",
     "minimum_amount",
     "minimum_fee",

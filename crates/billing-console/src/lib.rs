@@ -31,6 +31,7 @@ mod import;
 mod import_fields;
 mod input;
 mod keys;
+mod limits;
 mod list;
 mod log_in;
 mod logo;
@@ -74,6 +75,7 @@ pub use import_fields::{
 };
 pub use input::{InputKind, NAME_FIELDS};
 pub use keys::{GeneratedKey, KeyForm, generated_key, keys};
+pub use limits::LimitAnswers;
 pub use list::{CellFormat, Column, Filter, ListPage, Listing, PageLinks, View, found, headings, list, row};
 pub use log_in::{LogIn, Step, log_in};
 pub use logo::{LogoPage, logo};

@@ -58,7 +58,7 @@ pub enum CellFormat {
     Id,
     /// A sentence, which needs a wide column.
     Prose,
-    /// The reason of a rejection. Usage without a price has a link to the form that adds one.
+    /// The reason of a rejection, with a link to what resolves it, if the console has it.
     Rejection,
     /// The type of a notification.
     Event,
@@ -155,7 +155,7 @@ impl Listing {
     /// Returns an object's name: the field that links to its page.
     pub fn name_of(&self, thing: JsonView<'_>) -> String {
         let leads_there = |column: &&Column| column.leads.is_some_and(|(part, _)| part == self.part);
-        self.columns.iter().find(leads_there).map(|column| thing.at_path(column.field).to_text()).unwrap_or_default()
+        self.columns.iter().find(leads_there).map(|column| column.name_of(thing)).unwrap_or_default()
     }
 }
 
@@ -407,14 +407,12 @@ fn cell(column: &Column, element: JsonView<'_>) -> Markup {
     linked(column, element, &shown)
 }
 
-/// Renders the value of a column with the link to its page.
+/// Renders the value of a column with the link to its page. The link of a reference that the service assigned is "Open".
 fn linked(column: &Column, element: JsonView<'_>, shown: &Markup) -> Markup {
-    let page =
-        column.leads.map(|(part, key)| (part, element.at_path(key).to_text())).filter(|(_, reference)| !reference.is_empty());
-    match page {
-        Some((part, reference)) => html! { a href=(href(&[part, &reference])) { (shown) } },
-        None => shown.clone(),
-    }
+    let Some((part, key)) = column.leads else { return shown.clone() };
+    let reference = element.at_path(key).to_text();
+    let shown = html! { @if is_identifier(&shown.0) { "Open" } @else { (shown) } };
+    html! { @if reference.is_empty() { (shown) } @else { a href=(href(&[part, &reference])) { (shown) } } }
 }
 
 fn pages(listing: &Listing, part: &ListPage, view: &View) -> Markup {

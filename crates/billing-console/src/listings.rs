@@ -1,6 +1,7 @@
 //! The API lists that the console shows.
 
 use crate::list::{CellFormat, Column, Listing};
+use crate::parts::words;
 use billing_api::dto::audit::AuditEntryJson;
 use billing_api::dto::bank_accounts::BankAccountJson;
 use billing_api::dto::billing::BillingRunJson;
@@ -12,17 +13,19 @@ use billing_api::dto::entities::EntityJson;
 use billing_api::dto::events::EventJson;
 use billing_api::dto::formats::FormatJson;
 use billing_api::dto::imports::ImportJson;
+use billing_api::dto::limits::LimitJson;
 use billing_api::dto::money::PaymentJson;
 use billing_api::dto::pricings::PricingJson;
 use billing_api::dto::refused::RefusedUsageJson;
 use billing_api::dto::usage_products::UsageProductJson;
 use billing_api::dto::webhooks::{WebhookDeliveryJson, WebhookEndpointJson};
 use billing_api::field;
+use billing_api::json_view::JsonView;
 use billing_api::operations::{
-    GetBankAccount, GetBillingRun, GetCharge, GetContract, GetCustomer, GetDocument, GetEntity, GetEvent, GetImport, GetPricing,
-    GetUsageFormat, GetUsageProduct, GetWebhookEndpoint, ListAuditEntries, ListBankAccounts, ListBillingRuns, ListCharges,
-    ListCustomers, ListDocuments, ListEntities, ListEvents, ListImports, ListPayments, ListPricings, ListRefusedUsage,
-    ListUsageFormats, ListUsageProducts, ListWebhookDeliveries, ListWebhookEndpoints, SearchContracts,
+    GetBankAccount, GetBillingRun, GetCharge, GetContract, GetCustomer, GetDocument, GetEntity, GetEvent, GetImport, GetLimit,
+    GetPricing, GetUsageFormat, GetUsageProduct, GetWebhookEndpoint, ListAuditEntries, ListBankAccounts, ListBillingRuns,
+    ListCharges, ListCustomers, ListDocuments, ListEntities, ListEvents, ListImports, ListLimits, ListPayments, ListPricings,
+    ListRefusedUsage, ListUsageFormats, ListUsageProducts, ListWebhookDeliveries, ListWebhookEndpoints, SearchContracts,
 };
 use billing_domain::catalog::UsageProductProfile;
 use billing_domain::party::bank::BankAccountProfile;
@@ -47,6 +50,14 @@ impl Listing {
     }
 }
 
+impl Column {
+    /// Returns the name of an object in its column. A word of the API is a name in readable text.
+    pub(crate) fn name_of(&self, thing: JsonView<'_>) -> String {
+        let name = thing.at_path(self.field).to_text();
+        if matches!(self.shown, CellFormat::Word) { words(&name) } else { name }
+    }
+}
+
 /// All lists with a page of their own.
 pub const ALL: &[&Listing] = &[
     &CUSTOMERS,
@@ -55,6 +66,7 @@ pub const ALL: &[&Listing] = &[
     &EVENTS,
     &PAYMENTS,
     &CHARGES,
+    &LIMITS,
     &PRICINGS,
     &USAGE_PRODUCTS,
     &ENTITIES,
@@ -247,6 +259,37 @@ pub const CHARGES: Listing = Listing {
     ],
     order: Some("-created"),
     empty: "No charges yet. Add a charge on the page of its contract.",
+    is_made_here: false,
+};
+
+/// Limits with their numbers. A limit has no name; its metric leads to its page.
+pub const LIMITS: Listing = Listing {
+    part: "limits",
+    title: "Limits",
+    operation: &ListLimits::SPEC,
+    read: Some(&GetLimit::SPEC),
+    columns: &[
+        column("Customer", field!(LimitJson, customer_ref), CellFormat::Text)
+            .leading("customers", field!(LimitJson, customer_ref)),
+        column("Metric", field!(LimitJson, metric), CellFormat::Word).leading("limits", field!(LimitJson, limit_ref)),
+        column("Value", field!(LimitJson, value), CellFormat::Money(field!(LimitJson, currency))),
+        column("Held", field!(LimitJson, held), CellFormat::Money(field!(LimitJson, currency))),
+        column("Max", field!(LimitJson, max), CellFormat::Money(field!(LimitJson, currency))),
+        column("Left", field!(LimitJson, left), CellFormat::Money(field!(LimitJson, currency))),
+        column("First day", field!(LimitJson, window_start), CellFormat::Day),
+        column("Last day", field!(LimitJson, window_end), CellFormat::Day),
+        column("Contract", field!(LimitJson, contract_ref), CellFormat::Text)
+            .leading("contracts", field!(LimitJson, contract_ref)),
+        column("Usage product", field!(LimitJson, usage_product_ref), CellFormat::Text)
+            .leading("usage-products", field!(LimitJson, usage_product_ref))
+            .extra(),
+        column("Entity", field!(LimitJson, entity_ref), CellFormat::Text)
+            .leading("entities", field!(LimitJson, entity_ref))
+            .extra(),
+        column("Created", field!(LimitJson, created_at), CellFormat::Instant),
+    ],
+    order: None,
+    empty: "No limits yet. Create a limit on the page of its customer.",
     is_made_here: false,
 };
 
@@ -484,8 +527,10 @@ pub const AUDIT: Listing = Listing {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::list::View;
+    use crate::list::{View, table};
 
     #[test]
     fn overdue_documents_begin_with_the_oldest_due_date() {
@@ -497,6 +542,27 @@ mod tests {
         assert_eq!(order(&DOCUMENTS, &[("overdue", "true"), ("order", "amount")]), "amount");
         assert_eq!(order(&DOCUMENTS, &[("overdue", "false")]), "-created");
         assert_eq!(order(&CUSTOMERS, &[("overdue", "true")]), "-created");
+    }
+
+    #[test]
+    fn a_limit_is_named_by_its_metric_and_a_quantity_has_no_currency() {
+        let id = "0198c5f2-7c3e-7b1a-9d55-0c2f6d1e8a4b";
+        let limits = json!([
+            {"limit_ref": "l1", "customer_ref": "acme", "metric": "OWED", "currency": "EUR", "value": 450.5, "held": 20, "max": 1200},
+            {"limit_ref": "l2", "customer_ref": "acme", "metric": "QUANTITY", "currency": null, "value": 1234, "max": 2000,
+                "contract_ref": id},
+        ]);
+        assert_eq!(LIMITS.name_of(JsonView::of(&limits[0])), "Amount owed");
+        let page = table(LIMITS.title, LIMITS.columns, JsonView::of(&limits)).into_string();
+        for part in [
+            "<a href=\"/console/limits/l1\">Amount owed</a>",
+            "<a href=\"/console/limits/l2\">Quantity</a>",
+            ">450.50 <span class=\"currency\">EUR</span>",
+            "title=\"1234\">1,234</data>",
+            &format!("<a href=\"/console/contracts/{id}\">Open</a>"),
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 
     #[test]

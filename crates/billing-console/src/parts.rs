@@ -152,9 +152,14 @@ pub(crate) fn numbered(name: &str, product_no: &str) -> String {
 /// Renders the subject of a notification by its name, with a link to its page.
 pub(crate) fn subject(subject: &str, name: &str) -> Markup {
     let (kind, reference) = subject.split_once(':').unwrap_or((subject, ""));
-    let part = [("document", "documents"), ("contract", "contracts"), ("endpoint", "webhooks")];
+    let part = [("document", "documents"), ("contract", "contracts"), ("limit", "limits"), ("endpoint", "webhooks")];
     let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
-    let shown = if name.is_empty() { words(kind) } else { name.to_owned() };
+    let shown = match kind {
+        _ if name.is_empty() => words(kind),
+        // A limit is named by its metric.
+        "limit" => words(name),
+        _ => name.to_owned(),
+    };
     link(page, &shown)
 }
 
@@ -172,8 +177,11 @@ pub(crate) fn amount_of(amount: &str, currency: &str) -> Markup {
     money(JsonView::<Value>::of(&Value::from(amount)), currency)
 }
 
-/// Renders an amount with its currency.
+/// Renders an amount with its currency, or a quantity, which has no currency.
 pub(crate) fn money<T>(amount: JsonView<'_, T>, currency: &str) -> Markup {
+    if currency.is_empty() {
+        return number(amount);
+    }
     let exact = amount.to_text();
     html! {
         @if amount.is_there() {
@@ -230,8 +238,14 @@ pub(crate) fn day<T>(at: JsonView<'_, T>) -> Markup {
     html! { @if at.is_there() { time datetime=(at.to_text()) { (at.to_text()) } } }
 }
 
+/// API words whose meaning needs other words.
+const WORDS: [(&str, &str); 1] = [("OWED", "Amount owed")];
+
 /// Converts an API word such as `PARTIALLY_PAID` to readable text.
 pub(crate) fn words(code: &str) -> String {
+    if let Some((_, words)) = WORDS.iter().find(|(known, _)| *known == code) {
+        return (*words).to_owned();
+    }
     // The API's words have British spelling here, pages have American.
     let mut words = code.replace('_', " ").to_lowercase().replace("cancell", "cancel");
     if let Some(first) = words.get_mut(..1) {
@@ -313,6 +327,7 @@ mod tests {
         }
         assert!(amount_of("99", "EUR").into_string().contains(">99.00 <span"));
         assert!(amount_alone("", "EUR").into_string().is_empty());
+        assert_eq!(amount_of("1200", "").into_string(), "<data class=\"number\" value=\"1200\" title=\"1200\">1,200</data>");
     }
 
     #[test]
@@ -333,9 +348,22 @@ mod tests {
     }
 
     #[test]
+    fn a_subject_is_named_and_leads_to_its_page() {
+        for (subject_of, name, expected) in [
+            ("document:d", "UB-INV-1", "<a href=\"/console/documents/d\">UB-INV-1</a>"),
+            ("limit:l", "QUANTITY", "<a href=\"/console/limits/l\">Quantity</a>"),
+            ("limit:l", "", "<a href=\"/console/limits/l\">Limit</a>"),
+            ("else:e", "", "Else"),
+        ] {
+            assert_eq!(subject(subject_of, name).into_string(), expected);
+        }
+    }
+
+    #[test]
     fn codes_are_words() {
         assert_eq!(words("PARTIALLY_PAID"), "Partially paid");
         assert_eq!(["CANCELLING", "CANCELLED", "CANCEL"].map(words), ["Canceling", "Canceled", "Cancel"]);
+        assert_eq!(["OWED", "SPEND"].map(words), ["Amount owed", "Spend"]);
         assert_eq!(words(""), "");
     }
 }

@@ -87,12 +87,19 @@ pub fn add_price(pricing: &str, usage_product: &str, labels: &[(String, String)]
     with_labels(&href(&["pricings", pricing, "add"]), &[("usage_product_ref", usage_product)], labels)
 }
 
-/// Renders the reason of a rejection. Usage without a price leads to the form that adds one.
+/// Renders the reason of a rejection. Usage without a price leads to the form that adds one, and usage that a limit rejected to
+/// the limits of its customer.
 pub(crate) fn reason(rejected: JsonView<'_, RefusedUsageJson>) -> Markup {
     html! {
         (name(rejected.detail()))
         @if rejected.code().is("no_matching_line") { " " a href=(missing_price(rejected)) { "Add price" } }
+        @if rejected.code().is("limit_reached") { " " a href=(limits_of(&rejected.customer_ref().to_text())) { "Show limits" } }
     }
+}
+
+/// Returns the address of the limits of a customer.
+fn limits_of(customer_ref: &str) -> String {
+    format!("{}?{}", href(&["limits"]), query(&[("customer_ref", customer_ref)]))
 }
 
 /// Returns the address that leads to the form that adds a price, filled with the labels of the latest event.
@@ -147,5 +154,7 @@ mod tests {
         assert_eq!(rejected("no_matching_line", &event), with_link(labels));
         assert_eq!(rejected("no_matching_line", &event[..20]), with_link(""), "a truncated event has no labels");
         assert_eq!(rejected("no_matching_contract", &event), "no &lt;price&gt;");
+        let limits = "no &lt;price&gt; <a href=\"/console/limits?customer_ref=acme\">Show limits</a>";
+        assert_eq!(rejected("limit_reached", &event), limits);
     }
 }

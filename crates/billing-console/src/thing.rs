@@ -66,6 +66,9 @@ const DAYS: [&str; 21] = [
     "window_start",
 ];
 
+/// Amounts in the currency of their object whose names don't tell it: those of a limit.
+const AMOUNTS: [&str; 6] = ["above", "amount", "held", "left", "max", "value"];
+
 /// What the text of a field is. It follows from the field's name alone: what people wrote may look like anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
@@ -148,7 +151,7 @@ pub(crate) fn content(name: &str, value: JsonView<'_>) -> Markup {
 
 /// Returns whether a field is an amount in the currency of its object.
 fn is_amount_name(name: &str) -> bool {
-    name == "amount" || name.ends_with("_amount") || name.ends_with("_price")
+    AMOUNTS.contains(&name) || name.ends_with("_amount") || name.ends_with("_price")
 }
 
 fn named_field(answer: JsonView<'_>, name: &str, value: JsonView<'_>) -> Markup {
@@ -179,7 +182,14 @@ fn field(value: JsonView<'_>, kind: TextKind) -> Markup {
     match value.json() {
         Value::Object(_) => fields(value),
         Value::Array(_) => {
-            html! { @for element in value.elements() { (field(element, kind)) } @if value.elements().next().is_none() { "none" } }
+            let separated = |place: usize, element: JsonView<'_>| place > 0 && !element.json().is_object();
+            html! {
+                @for (place, element) in value.elements().enumerate() {
+                    @if separated(place, element) { ", " }
+                    (field(element, kind))
+                }
+                @if value.elements().next().is_none() { "none" }
+            }
         }
         Value::Number(_) => number(value),
         Value::Bool(yes) => html! { @if *yes { "yes" } @else { "no" } },
@@ -276,6 +286,12 @@ mod tests {
             assert!(page.contains(part), "{part}: {page}");
         }
         assert!(fields(JsonView::of(&json!({"unit_price": 13.5}))).into_string().contains(">13.5<"));
+        let limit =
+            json!({"currency": "EUR", "value": 450, "max": 1200, "window_start": "2026-11-01", "thresholds": [800, 1000]});
+        let page = fields(JsonView::of(&limit)).into_string();
+        for part in [">450.00 <span", ">1,200.00 <span", "<time datetime=\"2026-11-01\">", ">800</data>, <data"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
 
     #[test]

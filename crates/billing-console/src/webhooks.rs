@@ -9,7 +9,8 @@ use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
 use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, subject, words};
 use crate::thing::fields;
 use billing_api::dto::notifications::{
-    ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, NotificationDataJson, NotificationJson,
+    ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, LimitNotificationJson, NotificationDataJson,
+    NotificationJson,
 };
 use billing_api::dto::webhooks::{RotatedSecretJson, WebhookAttemptJson, WebhookDeliveryJson, WebhookEndpointJson};
 use billing_api::field;
@@ -207,11 +208,12 @@ pub fn delivered(at: JsonView<'_, NotificationJson>, deliveries: JsonView<'_>, m
     }
 }
 
-/// Returns the number or URL of the subject in the data of a notification.
+/// Returns the number, URL or metric of the subject in the data of a notification.
 fn name_of_subject(data: JsonView<'_, NotificationDataJson>) -> String {
     let document = data.read_as::<DocumentNotificationJson>().document_number().to_text();
     let contract = data.read_as::<ContractNotificationJson>().contract_number().to_text();
-    let names = [document, contract, data.read_as::<EndpointNotificationJson>().url().to_text()];
+    let metric = data.read_as::<LimitNotificationJson>().metric().to_text();
+    let names = [document, contract, metric, data.read_as::<EndpointNotificationJson>().url().to_text()];
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 

@@ -1,18 +1,22 @@
-//! Loads the data of a customer's pages.
+//! Loads the data of a customer's pages, and releases holds.
 
-use crate::{Crumb, CustomerAnswers, Span, StatementAnswers, href, listings};
-use billing_api::console::FormData;
+use crate::{Crumb, CustomerAnswers, LimitAnswers, Span, StatementAnswers, href, listings};
+use billing_api::console::{FormData, PageAnswer};
 use billing_application::UseCase;
 use billing_domain::calendar::{Date, first_of_month, plus_months};
+use billing_domain::limit::MAX_LIMITS;
 use maud::Markup;
 
 use super::explorer::ExplorerRange;
 use super::form_data::{field, pairs};
 use super::lists::{crumbs, few};
 use super::page_builder::PageBuilder;
+use super::reply::to;
 use super::session_user::SessionUser;
 use super::sums::{self, with_page};
-use billing_api::operations::{CheckEInvoice, GetBalance, GetCustomer, GetStatement, SummarizeUsage};
+use billing_api::operations::{
+    CheckEInvoice, GetBalance, GetCustomer, GetStatement, ListHolds, ListLimits, ReleaseHold, SummarizeUsage,
+};
 use billing_api::problem::Problem;
 
 /// Number of whole months before this month in a statement by default.
@@ -20,6 +24,13 @@ const STATEMENT_MONTHS: i64 = 2;
 
 /// Number of deposits on the page of a customer, newest first.
 const DEPOSITS: &str = "100";
+
+/// Number of limits on the page of a customer: all of them.
+const LIMITS: &str = "20";
+const _: () = assert!(MAX_LIMITS == 20);
+
+/// Number of open holds on the page of a customer, oldest first.
+const HOLDS: &str = "100";
 
 /// Renders the page of a customer.
 ///
@@ -31,6 +42,7 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
     // The check is refused if no entity bills the customer by default.
     let e_invoice = user.get::<CheckEInvoice>(reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
+    let limits = limits(user, reference).await?;
     let contracts = few(user, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
     let documents = few(user, &listings::DOCUMENTS, &latest).await?;
@@ -50,6 +62,7 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
         documents,
         payments,
         deposits,
+        limits,
         usage,
         e_invoice,
         may_edit: user.may(UseCase::EditCustomer),
@@ -58,6 +71,31 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
     };
     let body = crate::customer(&answers);
     Ok(PageBuilder { title, part: "customers", crumbs: crumbs(&listings::CUSTOMERS), body })
+}
+
+/// Loads the limits and the open holds of a customer.
+///
+/// # Errors
+/// Returns the problem of a failed API call.
+async fn limits(user: &SessionUser, reference: &str) -> Result<LimitAnswers, Problem> {
+    let limits = [("customer_ref", reference), ("pageSize", LIMITS)];
+    let holds = [("customer_ref", reference), ("open", "true"), ("pageSize", HOLDS)];
+    Ok(LimitAnswers {
+        limits: user.get_with::<ListLimits>("", &crate::query(&limits)).await?,
+        holds: user.get_with::<ListHolds>("", &crate::query(&holds)).await?,
+        may_limit: user.may(UseCase::CreateLimit),
+        may_release: user.may(UseCase::ReleaseHold),
+    })
+}
+
+/// Releases a hold of the submitted customer.
+///
+/// # Errors
+/// Returns the refusal of the operation.
+pub(super) async fn release_hold(user: &SessionUser, hold_ref: &str, submitted: &FormData) -> Result<PageAnswer, Problem> {
+    let customer_ref = field(submitted, "customer_ref").unwrap_or_default();
+    user.answer(&ReleaseHold::SPEC, hold_ref, &crate::query(&[("customer_ref", customer_ref)])).await?;
+    Ok(to(&format!("{}?done=release-hold", href(&["customers", customer_ref]))))
 }
 
 /// Renders the account statement of a customer.

@@ -98,8 +98,8 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
         let (label, of_words) = (String::new(), shape.of_words.clone());
         match &shape.says {
             BodyFieldKind::One { kind, .. } => {
-                let pointer = format!("/{name}");
-                let wrong = errors.iter().filter(|error| error.pointer == pointer).map(|error| error.detail.clone()).collect();
+                let wrong = errors.iter().filter(|error| is_about(error, &name, kind)).map(|error| error.detail.clone());
+                let wrong = wrong.collect();
                 let (kind, required, value) = (kind.clone(), shape.required, source.value(&name));
                 let switches = matches!(&kind, InputKind::Choice(words) if shapes.iter().any(|other| is_for(other, words)));
                 Item::Field(Field { name, label, meaning, kind, required, value, wrong, of_words, switches, waits })
@@ -126,6 +126,12 @@ pub(super) fn items(shapes: &[BodyField], prefix: &str, source: InitialValues<'_
     shapes.iter().map(item).collect()
 }
 
+/// Returns whether an error is about a field, or about an element of a field with several lines.
+fn is_about(error: &FieldProblem, name: &str, kind: &InputKind) -> bool {
+    let below = error.pointer.strip_prefix('/').and_then(|pointer| pointer.strip_prefix(name));
+    below.is_some_and(|below| below.is_empty() || (*kind == InputKind::Lines && below.starts_with('/')))
+}
+
 /// Returns whether a field applies only to some of these words.
 fn is_for(shape: &BodyField, words: &[String]) -> bool {
     shape.of_words.iter().any(|word| words.contains(word))
@@ -145,15 +151,15 @@ pub(super) fn others(problem: &Problem, items: &[Item]) -> Vec<String> {
     if problem.errors().is_empty() {
         return vec![problem.detail().to_owned()];
     }
-    let beside_none = problem.errors().iter().filter(|error| !has(items, error.pointer.trim_start_matches('/')));
+    let beside_none = problem.errors().iter().filter(|error| !has(items, error));
     beside_none.map(|error| format!("{}: {}", error.pointer.trim_start_matches('/'), error.detail)).collect()
 }
 
-fn has(items: &[Item], name: &str) -> bool {
+fn has(items: &[Item], error: &FieldProblem) -> bool {
     items.iter().any(|item| match item {
-        Item::Field(field) => field.name == name,
-        Item::Group(group) => has(&group.items, name),
-        Item::List(list) => list.elements.iter().any(|element| has(&element.items, name)),
+        Item::Field(field) => is_about(error, &field.name, &field.kind),
+        Item::Group(group) => has(&group.items, error),
+        Item::List(list) => list.elements.iter().any(|element| has(&element.items, error)),
     })
 }
 
@@ -207,6 +213,9 @@ pub(super) fn body(
                 elements(parts, &name, submitted, present.get(&shape.name))
             }
             BodyFieldKind::Several(parts) => replaced(parts, &name, submitted, now.get(&shape.name), present.get(&shape.name)),
+            BodyFieldKind::One { kind: InputKind::Lines, .. } => {
+                now.get(&shape.name).cloned().unwrap_or_else(|| Value::Array(Vec::new()))
+            }
             BodyFieldKind::One { .. } | BodyFieldKind::Parts(_) => now.get(&shape.name).cloned().unwrap_or_default(),
         };
         body.insert(shape.name.clone(), value);
@@ -258,6 +267,7 @@ fn whole(shapes: &[BodyField], prefix: &str, source: InitialValues<'_>) -> Map<S
 fn value(kind: &InputKind, is_whole: bool, text: &str) -> Option<Value> {
     match (kind, text) {
         (_, "") => None,
+        (InputKind::Lines, lines) => Some(lines.split_whitespace().map(Value::from).collect()),
         (InputKind::Flag, "true") => Some(Value::Bool(true)),
         (InputKind::Flag, "false") => Some(Value::Bool(false)),
         _ if is_whole => Some(whole_number(text)),
@@ -270,8 +280,12 @@ pub(super) fn whole_number(text: &str) -> Value {
     text.parse::<u64>().map_or_else(|_| Value::from(text), Value::from)
 }
 
+/// Returns the text of a value in its input. A list has one line for each element.
 fn text(value: &Value) -> String {
-    crate::JsonView::<Value>::of(value).to_text()
+    match value {
+        Value::Array(elements) => elements.iter().map(text).collect::<Vec<_>>().join("\n"),
+        _ => crate::JsonView::<Value>::of(value).to_text(),
+    }
 }
 
 #[cfg(test)]
@@ -440,7 +454,7 @@ mod tests {
         }];
         let pairs = submitted(&[("products/0/discount", "101")]);
         let all = items(shapes(&CreateContract::SPEC), "", InitialValues::Said(&pairs), &errors);
-        assert!(has(&all, "products/0/discount"));
+        assert!(has(&all, &errors[0]));
         let wrong = format!("{all:?}");
         assert!(wrong.contains("too much"), "{wrong}");
     }

@@ -7,18 +7,20 @@ use crate::{
     Suggestions, href, listings,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
+use billing_api::dto::contract_view::ContractJson;
 use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::effects::EffectsJson;
 use billing_api::json_view::JsonAnswer;
 use billing_api::operations::DryRun;
-use billing_application::UseCase;
 use serde_json::{Map, Value};
 
 use super::bulk::{OPEN_PERIOD, is_period_open};
 use super::charge_form::charge_form;
 use super::customer_tax;
+use super::form_actions::{FormAction, form_action};
 use super::form_data::{field, query};
-use super::form_fields::{self, InitialValues, ListEdits};
+use super::form_fields::{self, InitialValues};
+use super::limit_form::limit_form;
 use super::lists::{crumbs, few};
 use super::openapi_index::{BodyField, shapes};
 use super::page_builder::PageBuilder;
@@ -28,303 +30,16 @@ use super::reply::{after, belongs_beside, caption, html};
 use super::resources;
 use super::session_user::{AnswerOf, Answered, SessionUser};
 use super::short_forms::{self, MAX_VISIBLE, ShortForm, ShortItems};
-use super::suggestions::{has_field, suggestions};
-use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
-use billing_api::operations::{
-    Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreatePricing, CreateUsageProduct, DeleteCharge,
-    DeleteEntity, DeleteEvent, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity, EditPricing,
-    EditUsageProduct, IssueDocument, RateNewPricing, RecordCharge, RecordDeposit, RecordPayment, Refund, ReversePayment, Unapply,
-    UpdateEvent, VoidDocument, WriteOff,
-};
+use super::suggestions::{SUGGESTED, has_field, suggestions};
+use billing_api::operations::RateNewPricing;
 use billing_api::problem::Problem;
 
 /// Query parameter of the form with all fields.
 const ADVANCED: &str = "advanced";
 
-/// A form of the console.
-struct FormAction {
-    /// Place of the form: `new` or `edit` and a part of the console, or `do` and an action.
-    place: [&'static str; 2],
-    /// The operation.
-    operation: &'static OperationSpec,
-    title: &'static str,
-    description: &'static str,
-    button: &'static str,
-    /// Notice after success.
-    success_message: &'static str,
-    /// Notice after success with the submitted amount in place of `{}`.
-    amount_message: Option<&'static str>,
-    /// Part of the console that contains the edited object or the action's subject.
-    of: Option<&'static str>,
-    /// Body fields that the form omits: the reference, and fields without use in a form.
-    hidden_fields: &'static [&'static str],
-    /// Body field that receives the reference.
-    reference_field: Option<&'static str>,
-    /// Body field that the form sets to true.
-    set_field: Option<&'static str>,
-    /// Body field that is prefilled from another field of the object.
-    prefill: Option<(&'static str, &'static str)>,
-    /// Redirect after success: a part of the console, and the response field with the reference. Without a field, it
-    /// leads to the list.
-    redirect: (&'static str, &'static str),
-    /// How an edit changes the elements of lists.
-    lists: ListEdits,
-}
-
-impl FormAction {
-    const fn new(place: [&'static str; 2], operation: &'static OperationSpec, title: &'static str) -> Self {
-        Self {
-            place,
-            operation,
-            title,
-            description: "",
-            button: "Create",
-            success_message: "Changes saved.",
-            amount_message: None,
-            of: None,
-            hidden_fields: &[],
-            reference_field: None,
-            set_field: None,
-            prefill: None,
-            redirect: (place[1], ""),
-            lists: ListEdits::Replaced,
-        }
-    }
-
-    const fn edit(
-        part: &'static str,
-        operation: &'static OperationSpec,
-        title: &'static str,
-        reference: &'static [&'static str; 1],
-    ) -> Self {
-        let leads = (part, reference[0]);
-        Self {
-            of: Some(part),
-            hidden_fields: reference,
-            redirect: leads,
-            button: "Save",
-            ..Self::new(["edit", part], operation, title)
-        }
-    }
-
-    const fn act(
-        what: &'static str,
-        part: &'static str,
-        operation: &'static OperationSpec,
-        title: &'static str,
-        button: &'static str,
-    ) -> Self {
-        Self { of: Some(part), button, ..Self::new(["do", what], operation, title) }
-    }
-
-    /// Creates an action on a document that leads to a document.
-    const fn on_document(
-        what: &'static str,
-        operation: &'static OperationSpec,
-        title: &'static str,
-        button: &'static str,
-    ) -> Self {
-        Self::act(what, "documents", operation, title, button).leading("documents", "document_ref")
-    }
-
-    /// Creates an action on a payment or application that leads to a document, because these objects have no page of
-    /// their own.
-    const fn on_money(what: &'static str, operation: &'static OperationSpec, title: &'static str, button: &'static str) -> Self {
-        Self { of: None, ..Self::on_document(what, operation, title, button) }
-    }
-
-    const fn beginning(self, field: &'static str, from: &'static str) -> Self {
-        Self { prefill: Some((field, from)), ..self }
-    }
-
-    const fn leading(self, part: &'static str, reference: &'static str) -> Self {
-        Self { redirect: (part, reference), ..self }
-    }
-
-    const fn telling(self, tells: &'static str) -> Self {
-        Self { description: tells, ..self }
-    }
-
-    const fn confirming(self, success_message: &'static str) -> Self {
-        Self { success_message, ..self }
-    }
-
-    /// Names the submitted amount in the notice after success.
-    const fn counting(self, amount_message: &'static str) -> Self {
-        Self { amount_message: Some(amount_message), ..self }
-    }
-
-    fn use_case(&self) -> Result<UseCase, Problem> {
-        match self.operation.needs {
-            AuthRequirement::Permission(use_case) => Ok(use_case),
-            AuthRequirement::Nothing | AuthRequirement::Anything => Err(Problem::unknown_route()),
-        }
-    }
-
-    fn has_dry_run(&self) -> bool {
-        self.operation.is(Flag::DryRun)
-    }
-
-    /// Returns whether the action creates or edits prices, whose preview shows amounts by quantity.
-    fn has_prices(&self) -> bool {
-        self.place[1] == listings::PRICINGS.part
-    }
-
-    /// Returns whether a preview precedes the action.
-    fn has_preview(&self) -> bool {
-        self.has_dry_run() || self.has_prices()
-    }
-}
-
-/// All forms of the console.
-const FORM_ACTIONS: &[FormAction] = &[
-    FormAction::new(["new", "customers"], &CreateCustomer::SPEC, "New customer")
-        .leading("customers", "customer_ref")
-        .telling("Creates a customer, who receives documents and to whom usage events refer.")
-        .confirming("Customer created."),
-    FormAction::edit("customers", &EditCustomer::SPEC, "Edit customer", &["customer_ref"])
-        .telling("Changes the customer. Issued documents stay as they are.")
-        .confirming("Customer updated."),
-    FormAction::new(["new", "usage-products"], &CreateUsageProduct::SPEC, "New usage product")
-        .leading("usage-products", "usage_product_ref")
-        .telling("Creates a product whose usage is counted. Usage events report a quantity of it.")
-        .confirming("Usage product created."),
-    FormAction::edit("usage-products", &EditUsageProduct::SPEC, "Edit usage product", &["usage_product_ref"])
-        .telling("Changes the usage product for new contracts. Existing contracts keep their values.")
-        .confirming("Usage product updated."),
-    FormAction::new(["new", "entities"], &CreateEntity::SPEC, "New entity")
-        .leading("entities", "entity_ref")
-        .telling("Creates an entity: a company that issues documents under numbers of its own.")
-        .confirming("Entity created."),
-    FormAction::edit("entities", &EditEntity::SPEC, "Edit entity", &["entity_ref"])
-        .telling("Changes the company that issues documents. Issued documents stay as they are.")
-        .confirming("Entity updated."),
-    FormAction::act("delete-entity", "entities", &DeleteEntity::SPEC, "Delete entity", "Delete entity")
-        .leading("entities", "")
-        .telling("Deletes the entity. This is possible while no customer, contract or payment names it.")
-        .confirming("Entity deleted."),
-    FormAction::new(["new", "bank-accounts"], &CreateBankAccount::SPEC, "New bank account")
-        .leading("bank-accounts", "billing_account_id")
-        .telling("Creates a bank account that documents show for payments.")
-        .confirming("Bank account created."),
-    FormAction::edit("bank-accounts", &EditBankAccount::SPEC, "Edit bank account", &["billing_account_id"])
-        .telling("Changes the bank account. Issued documents stay as they are.")
-        .confirming("Bank account updated."),
-    FormAction::new(["new", "pricings"], &CreatePricing::SPEC, "New pricing")
-        .leading("pricings", "product_pricing_ref")
-        .telling("Creates a price list with one or more line items.")
-        .confirming("Pricing created."),
-    FormAction::edit("pricings", &EditPricing::SPEC, "Edit pricing", &["product_pricing_ref"])
-        .telling("Changes prices for new contracts. Existing contracts keep their prices until you change them there.")
-        .confirming("Pricing updated."),
-    FormAction::new(["new", "contracts"], &CreateContract::SPEC, "New contract")
-        .leading("contracts", "contract_ref")
-        .telling("Creates a contract that bills a customer by one or more pricings.")
-        .confirming("Contract created."),
-    FormAction {
-        hidden_fields: &["customer_ref"],
-        lists: ListEdits::Merged,
-        ..FormAction::edit("contracts", &EditContract::SPEC, "Edit contract", &["contract_ref"])
-    }
-    .telling("List all products that the contract keeps. By default, changes apply from the next period of each product.")
-    .confirming("Contract updated."),
-    FormAction {
-        hidden_fields: &["contract_ref", "charge_ref"],
-        reference_field: Some("contract_ref"),
-        ..FormAction::act("charge", "contracts", &RecordCharge::SPEC, "Add charge or credit", "Add charge")
-    }
-    .leading("charges", "charge_ref")
-    .telling("Adds an amount to the documents of the contract. A negative unit price is a credit.")
-    .confirming("Charge created."),
-    FormAction::edit("charges", &EditCharge::SPEC, "Edit charge", &["charge_ref"])
-        .telling("Changes the charge and the documents that bill it.")
-        .confirming("Charge updated."),
-    FormAction::act("delete-charge", "charges", &DeleteCharge::SPEC, "Delete charge", "Delete charge")
-        .leading("charges", "")
-        .telling("Deletes the charge and no longer bills it.")
-        .confirming("Charge deleted."),
-    FormAction {
-        // The console asks for trust in the clock only if the server has none: see `clock_not_trusted`.
-        hidden_fields: &["trust_clock"],
-        ..FormAction::on_document("issue", &IssueDocument::SPEC, "Issue document", "Issue document")
-    }
-    .telling("The document becomes final. Usage reported for it later is billed by a debit or a credit.")
-    .confirming("Document issued."),
-    FormAction::on_document("void", &VoidDocument::SPEC, "Void document", "Void document")
-        .telling(
-            "The document is no longer in force. Its usage and fees are billed again if the contract still includes them. \
-             Voiding cannot be undone.",
-        )
-        .confirming("Document voided."),
-    FormAction::on_document("pay", &RecordPayment::SPEC, "Record payment", "Record payment")
-        .beginning("amount", "amount_due")
-        .telling("Records that the customer has paid the document, fully or in part.")
-        .confirming("Payment recorded.")
-        .counting("Payment of {} recorded."),
-    FormAction {
-        hidden_fields: &["undo"],
-        ..FormAction::on_document("write-off", &WriteOff::SPEC, "Write off the amount due", "Write off amount")
-    }
-    .telling("Records that the amount due is no longer expected.")
-    .confirming("Amount written off."),
-    FormAction {
-        hidden_fields: &["undo", "reason"],
-        set_field: Some("undo"),
-        ..FormAction::on_document("reverse-write-off", &WriteOff::SPEC, "Reverse the write-off", "Reverse write-off")
-    }
-    .telling("Records that the amount that was written off is expected again. It becomes due.")
-    .confirming("Write-off reversed."),
-    FormAction::on_document("refund", &Refund::SPEC, "Refund the unapplied amount", "Refund amount")
-        .beginning("amount", "unapplied_amount")
-        .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
-        .confirming("Refund recorded.")
-        .counting("Refund of {} recorded."),
-    FormAction::on_document("apply", &Apply::SPEC, "Apply the unapplied amount to a document", "Apply amount")
-        .beginning("amount", "unapplied_amount")
-        .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
-        .confirming("Amount applied.")
-        .counting("{} applied."),
-    FormAction::act("deposit", "customers", &RecordDeposit::SPEC, "Record deposit", "Record deposit")
-        .leading("customers", "customer_ref")
-        .telling(
-            "Records a payment without a document. It pays what is due. The rest stays unapplied and pays the next documents.",
-        )
-        .confirming("Deposit recorded.")
-        .counting("Deposit of {} recorded."),
-    FormAction::on_money("refund-payment", &Refund::SPEC, "Refund the unapplied amount of a payment", "Refund amount")
-        .telling("Records that you have paid the unapplied amount back to the customer, fully or in part.")
-        .confirming("Refund recorded.")
-        .counting("Refund of {} recorded."),
-    FormAction::on_money("apply-payment", &Apply::SPEC, "Apply the unapplied amount of a payment to a document", "Apply amount")
-        .telling("Settles another document of the customer with the unapplied amount, fully or in part.")
-        .confirming("Payment applied.")
-        .counting("{} applied."),
-    FormAction::on_money("unapply", &Unapply::SPEC, "Reverse application", "Reverse application")
-        .telling("The applied amount is available again, and the settled document is due again.")
-        .confirming("Application reversed."),
-    FormAction::on_money("reverse", &ReversePayment::SPEC, "Reverse payment", "Reverse payment")
-        .telling("Records that a payment or refund has failed, such as a returned debit. The settled amounts become due again.")
-        .confirming("Payment reversed."),
-    FormAction {
-        hidden_fields: &["event_ref", "customer_ref", "usage_product_ref"],
-        reference_field: Some("event_ref"),
-        ..FormAction::edit("events", &UpdateEvent::SPEC, "Edit usage event", &["event_ref"])
-    }
-    .telling("Corrects the usage event and the documents that bill it.")
-    .confirming("Usage event updated."),
-    FormAction::act("delete-event", "events", &DeleteEvent::SPEC, "Delete usage event", "Delete usage event")
-        .leading("events", "")
-        .telling("Deletes the usage event and corrects the documents that bill it.")
-        .confirming("Usage event deleted."),
-];
-
 /// Returns whether a form exists at a place and the visitor may submit it.
 pub(super) fn may(user: &SessionUser, kind: &str, what: &str) -> bool {
     form_action(kind, what).and_then(FormAction::use_case).is_ok_and(|use_case| user.may(use_case))
-}
-
-fn form_action(kind: &str, what: &str) -> Result<&'static FormAction, Problem> {
-    FORM_ACTIONS.iter().find(|action| action.place == [kind, what]).ok_or_else(Problem::unknown_route)
 }
 
 /// Returns the notice after a successful action.
@@ -376,6 +91,7 @@ impl<'a> FormPage<'a> {
             _ if field(&asked, ADVANCED).is_some() => None,
             ["new" | "edit", part] => short_forms::catalog_form(part),
             ["do", "charge"] => Some(charge_form(&asked, &user.zone.service_date(user.now()).to_string())),
+            ["do", "limit"] => Some(limit_form()),
             _ => None,
         };
         Ok(Self { user, action, reference, present, short })
@@ -702,7 +418,20 @@ impl<'a> FormPage<'a> {
         if has_field(shown, "document_ref") && self.document().customer().is_there() {
             suggestions.push(self.open_documents().await?);
         }
+        // A contract has a number and no name of its own, so a form offers contracts only where the customer is known.
+        if let (["do", "limit"], Some(customer_ref)) = (self.action.place, self.reference) {
+            suggestions.push(self.contracts_of(customer_ref).await?);
+        }
         Ok(suggestions)
+    }
+
+    /// Loads the contracts of a customer.
+    async fn contracts_of(&self, customer_ref: &str) -> Result<Suggestions, Problem> {
+        let narrowed = [("customer_ref", customer_ref), ("pageSize", SUGGESTED)];
+        let contracts = few(&self.user.quietly(), &listings::CONTRACTS, &narrowed).await?;
+        let choice = |one: JsonView<'_, ContractJson>| (one.contract_ref().to_text(), one.contract_number().to_text());
+        let choices = JsonView::<Vec<ContractJson>>::of(&contracts).items().map(choice).collect();
+        Ok(Suggestions { field: "contract_ref", choices })
     }
 
     /// Loads the documents of the customer that an amount of the present document can settle.
@@ -736,15 +465,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_says_what_it_does() {
-        for action in FORM_ACTIONS {
-            let place = action.place.join("/");
-            assert!(action.description.ends_with('.') && action.success_message.ends_with('.'), "{place}");
-            assert!(action.amount_message.is_none_or(|message| message.matches("{}").count() == 1), "{place}");
-        }
-    }
-
-    #[test]
     fn a_notice_has_an_amount_and_no_other_text() {
         let notice = |amount: &str, currency: &str| {
             let asked = vec![("amount".to_owned(), amount.to_owned()), ("currency".to_owned(), currency.to_owned())];
@@ -755,17 +475,5 @@ mod tests {
             assert_eq!(notice(amount, currency), None, "{amount} {currency}");
         }
         assert_eq!(amount_notice("do.issue", &vec![("amount".to_owned(), "1".to_owned())]), None);
-    }
-
-    #[test]
-    fn every_form_changes_state_by_an_operation_and_leads_to_a_part() {
-        for action in FORM_ACTIONS {
-            assert!(action.operation.changes_state(), "{}", action.operation.id);
-            assert!(Listing::of(action.redirect.0).is_some(), "{}", action.redirect.0);
-            let all: Vec<&str> = shapes(action.operation).iter().map(|shape| shape.name.as_str()).collect();
-            for named in action.hidden_fields.iter().chain(&action.reference_field).filter(|named| **named != action.redirect.1) {
-                assert!(all.contains(named), "{}: {named} in {all:?}", action.operation.id);
-            }
-        }
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct BodyField {
 /// The type of a body field.
 #[derive(Clone, Debug)]
 pub(super) enum BodyFieldKind {
-    /// A single value; `is_whole` marks integers.
+    /// A single value, or a list of decimals as lines; `is_whole` marks integers.
     One { kind: InputKind, is_whole: bool },
     /// An object with fields.
     Parts(Vec<BodyField>),
@@ -153,14 +153,16 @@ impl<'d> Reader<'d> {
         properties(schema).find_map(|(_, submitted)| self.resolved(submitted)["const"].as_str())
     }
 
-    /// Reads a field. Returns `None` for types without a form field: lists of strings and free-form objects.
+    /// Reads a field. Returns `None` for types without a form field: lists of texts and free-form objects.
     fn shape(self, name: &str, submitted: &'d Value, required: bool) -> Option<BodyField> {
         let value = self.not_null(submitted);
         let meaning = submitted["description"].as_str().or_else(|| value["description"].as_str()).unwrap_or_default().to_owned();
         let variants: Vec<&Value> =
             value["oneOf"].as_array().into_iter().flatten().map(|variant| self.resolved(variant)).collect();
-        let says = if is(value, "array") {
-            let element = self.not_null(&value["items"]);
+        let element = self.not_null(&value["items"]);
+        let says = if is(value, "array") && self.is_decimal(element) {
+            BodyFieldKind::One { kind: InputKind::Lines, is_whole: false }
+        } else if is(value, "array") {
             BodyFieldKind::Several(Some(self.shapes(&[element])).filter(|shapes| !shapes.is_empty())?)
         } else if value["properties"].is_object() {
             BodyFieldKind::Parts(self.shapes(&[value]))
@@ -173,6 +175,12 @@ impl<'d> Reader<'d> {
             BodyFieldKind::One { kind: kind(value), is_whole }
         };
         Some(BodyField { name: name.to_owned(), meaning, required, of_words: Vec::new(), says })
+    }
+
+    /// Returns whether a value is a decimal.
+    fn is_decimal(self, value: &'d Value) -> bool {
+        let variants = value["oneOf"].as_array().into_iter().flatten().map(|variant| self.resolved(variant));
+        variants.chain([value]).any(|schema| is(schema, "number"))
     }
 
     /// Returns the non-null schema of a value.

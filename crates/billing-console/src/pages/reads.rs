@@ -50,6 +50,7 @@ pub(super) fn done(user: &SessionUser) -> Option<Notice> {
         "send" => "The notification is sent again.",
         "delete-webhook" => "Webhook endpoint deleted.",
         "end-session" => "Session ended.",
+        "release-hold" => "Hold released.",
         "disable" => "Administrator disabled.",
         "enable" => "Administrator enabled.",
         "make" => "Usage format created.",
@@ -116,7 +117,11 @@ pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Re
     let edit = may_edit.then(|| action("Edit", href(&["edit", part, reference])));
     let has_logo = part == listings::ENTITIES.part && may_edit;
     let logo = has_logo.then(|| action("Logo", href(&[part, reference, LOGO])));
-    let deletions = [(listings::CHARGES.part, "delete-charge"), (listings::ENTITIES.part, "delete-entity")];
+    let deletions = [
+        (listings::CHARGES.part, "delete-charge"),
+        (listings::ENTITIES.part, "delete-entity"),
+        (listings::LIMITS.part, "delete-limit"),
+    ];
     let is_default = answer.view().read_as::<EntityJson>().is_default().is_true();
     let deletion = deletions.into_iter().find(|(of, what)| *of == part && !is_default && forms::may(user, "do", what));
     let delete = deletion.map(|(_, what)| ThingAction { is_grave: true, ..action("Delete", href(&["do", what, reference])) });

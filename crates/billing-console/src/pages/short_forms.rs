@@ -7,6 +7,7 @@ use billing_api::console::FormData;
 use super::charge_form;
 use super::customer_tax::{self, TAX_CHOICE};
 use super::form_data::field;
+use super::limit_form::{self, METRIC};
 use super::pricing_form::{self, LINE_ITEMS};
 
 /// Maximum number of fields of a form that are visible at once.
@@ -76,9 +77,12 @@ impl ShortForm {
         let mut chosen = |wanted: &[ShortField]| -> Vec<Item> {
             wanted.iter().filter_map(|field| Some(field.applied_to(removed(&mut items, &field.name)?))).collect()
         };
-        let (mut fields, more) = (chosen(&self.fields), chosen(&self.more));
+        let (mut fields, mut more) = (chosen(&self.fields), chosen(&self.more));
         if self.fields.iter().any(|field| field.name == TAX_CHOICE) {
             customer_tax::adapt(&mut fields);
+        }
+        if self.fields.iter().any(|field| field.name == METRIC) {
+            limit_form::adapt(&mut fields, &mut more);
         }
         let mut hidden = FormData::new();
         add_values(&items, &mut hidden);

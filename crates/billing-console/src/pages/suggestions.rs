@@ -8,7 +8,7 @@ use super::lists::some_of;
 use super::session_user::SessionUser;
 
 /// Maximum number of suggestions for a reference field.
-const SUGGESTED: &str = "100";
+pub(super) const SUGGESTED: &str = "100";
 
 /// Loads the suggestions for reference fields, except for the reference of a new object in `new_part`.
 ///

@@ -130,6 +130,7 @@ pages! {
     POST "new/{}" needs (own) |user, submitted, [what]| FormPage::taken_at(user, "new", what, None, submitted);
     GET "edit/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "edit", what, Some(reference));
     POST "edit/{}/{}" needs (own) |user, submitted, [what, reference]| FormPage::taken_at(user, "edit", what, Some(reference), submitted);
+    POST "do/release-hold/{}" needs ReleaseHold |user, submitted, [reference]| customer::release_hold(user, reference, submitted);
     GET "do/{}/{}" needs (own) |user, _, [what, reference]| FormPage::shown_at(user, "do", what, Some(reference));
     POST "do/{}/{}" needs (own) |user, submitted, [what, reference]| FormPage::taken_at(user, "do", what, Some(reference), submitted);
     GET "{}" needs (own) |user, submitted, [part]| reads::listed(user, part, submitted);
