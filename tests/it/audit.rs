@@ -19,7 +19,7 @@ on_both_databases!(
 
 /// The action and object kind that each writing operation records, or the reason why it records nothing.
 #[allow(clippy::type_complexity, reason = "the constant is a table")]
-const LEFT: [(&str, Result<(&str, &str), &str>); 68] = [
+const LEFT: [(&str, Result<(&str, &str), &str>); 70] = [
     ("log_in", Ok(("LOG_IN", "API_KEY"))),
     ("log_out", Err("ends what was begun, and changes nothing")),
     ("generate_key", Ok(("CREATE", "API_KEY"))),
@@ -67,6 +67,8 @@ const LEFT: [(&str, Result<(&str, &str), &str>); 68] = [
     ("create_limit", Ok(("CREATE", "LIMIT"))),
     ("edit_limit", Ok(("EDIT", "LIMIT"))),
     ("delete_limit", Ok(("DELETE", "LIMIT"))),
+    ("create_hold", Err("like an event, which tells its changes itself")),
+    ("release_hold", Err("like an event, which tells its changes itself")),
     ("record_charge", Ok(("CREATE", "CHARGE"))),
     ("edit_charge", Ok(("EDIT", "CHARGE"))),
     ("delete_charge", Ok(("DELETE", "CHARGE"))),

@@ -62,6 +62,9 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let endpoint = client.post("/api/webhooks/endpoints/", &json!({"url": UNREACHABLE, "enabled": false}));
     let text = |field: &str| result[field].as_str().expect("a reference").to_owned();
     let application = paid(&client, name)["applications"][0].clone();
+    let held = json!([{"usage_product_ref": format!("{name}-product"), "quantity": 1}]);
+    let hold = json!({"hold_ref": format!("{name}-hold"), "customer_ref": format!("{name}-customer"), "usage": held});
+    client.post("/api/usage/holds/", &hold).ok();
     let limit = client.post("/api/limits/", &limit(&format!("{name}-customer"), &format!("{name}-entity"))).ok();
     let own = admin.get("/auth/session").ok();
     let of_session = |field: &str| own[field].as_str().expect("a reference").to_owned();
@@ -236,7 +239,8 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     add("POST", "/api/limits/", Some(limit("{}", "mine-entity")), customer, UNKNOWN_NAME);
     add("POST", "/api/limits/", Some(limit("mine-customer", "{}")), entity, UNKNOWN_NAME);
     for method in ["GET", "DELETE"] {
-        add(method, "/api/usage/holds/h?customer_ref={}", None, customer, UNKNOWN_NAME);
+        add(method, "/api/usage/holds/{}?customer_ref=mine-customer", None, "theirs-hold", UNKNOWN_NAME);
+        add(method, "/api/usage/holds/theirs-hold?customer_ref={}", None, customer, UNKNOWN_NAME);
     }
     add("GET", "/api/usage/holds/filter?customer_ref={}", None, customer, UNKNOWN_NAME);
     let held = json!([{"usage_product_ref": "mine-product", "quantity": 1}]);

@@ -258,7 +258,8 @@ fn each_metric_is_read_and_notified(database: &Database) {
     let shown = ["metric", "product_no", "thresholds", "window_start", "window_end", "value", "held", "left"];
     let expected = ["SPEND", "0", "[5.50,8.00]", "2026-01-01", "2026-01-31", "0.00", "0.00", "10.00"];
     assert_eq!(books::fields(&spend, shown), expected);
-    let quantity = json!({"metric": "QUANTITY", "contract_ref": contract, "usage_product_ref": "calls", "thresholds": [7]});
+    let quantity =
+        json!({"metric": "QUANTITY", "contract_ref": contract, "usage_product_ref": catalog::API_CALLS, "thresholds": [7]});
     let quantity = scene.client.post(LIMITS, &quantity).ok();
     assert_eq!(
         books::fields(&quantity, ["max", "left", "above", "entity_ref", "line_item_id"]),
@@ -269,10 +270,13 @@ fn each_metric_is_read_and_notified(database: &Database) {
     assert_eq!((taken.status, taken.header("usage-left")), (200, left.as_str()));
     refused(&scene.try_calls("2026-01-10", 5), 422, "limit_reached");
     scene.calls("2026-01-10", 2);
-    let told = || -> Vec<String> {
-        let told = books::feed(database, &scene.client, 0);
-        let of_limit = told.iter().filter(|told| told["type"].as_str().is_some_and(|kind| kind.starts_with("limit.")));
-        of_limit.map(|told| format!("{} {} {}", told["type"], told["data"]["metric"], told["data"]["threshold"])).collect()
+    let notified = || -> Vec<String> {
+        let notified = books::feed(database, &scene.client, 0);
+        let of_limit =
+            notified.iter().filter(|notified| notified["type"].as_str().is_some_and(|kind| kind.starts_with("limit.")));
+        of_limit
+            .map(|notified| format!("{} {} {}", notified["type"], notified["data"]["metric"], notified["data"]["threshold"]))
+            .collect()
     };
     let expected = [
         r#""limit.reached" "SPEND" 5.50"#,
@@ -280,11 +284,11 @@ fn each_metric_is_read_and_notified(database: &Database) {
         r#""limit.reached" "QUANTITY" 7"#,
         r#""limit.reached" "SPEND" 10.00"#,
     ];
-    let mut seen = told();
+    let mut seen = notified();
     let begun = std::time::Instant::now();
     while seen.len() < expected.len() && begun.elapsed() < std::time::Duration::from_secs(60) {
         thread::sleep(std::time::Duration::from_millis(100));
-        seen = told();
+        seen = notified();
     }
     seen.sort();
     let mut sorted = expected.map(str::to_owned);
@@ -300,7 +304,8 @@ fn holds_are_made_read_and_released(database: &Database) {
     scene.sell(&[product("p", "2026-01-01", "2026-12-31")]);
     scene.client.post(LIMITS, &owed(&json!(10))).ok();
     let hold = |fields: &Value| {
-        let body = json!({"hold_ref": "h", "customer_ref": "acme", "usage": [{"usage_product_ref": "calls", "quantity": 4}]});
+        let body =
+            json!({"hold_ref": "h", "customer_ref": "acme", "usage": [{"usage_product_ref": catalog::API_CALLS, "quantity": 4}]});
         scene.client.post(HOLDS, &catalog::with(body, fields))
     };
     let made = hold(&json!({})).ok();
@@ -308,7 +313,7 @@ fn holds_are_made_read_and_released(database: &Database) {
     assert_eq!(books::fields(&made["left"][0], ["value", "held", "left"]), ["0.00", "4.00", "6.00"]);
     assert_eq!(hold(&json!({})).ok()["expires_at"], made["expires_at"]);
     refused(&hold(&json!({"expires_in": 7})), 409, "already_exists");
-    let rejected = hold(&json!({"hold_ref": "i", "usage": [{"usage_product_ref": "calls", "quantity": 7}]}));
+    let rejected = hold(&json!({"hold_ref": "i", "usage": [{"usage_product_ref": catalog::API_CALLS, "quantity": 7}]}));
     refused(&rejected, 422, "limit_reached");
     assert_eq!(books::fields(&rejected.body, ["value", "held", "needed", "max"]), ["0.00", "4.00", "7.00", "10.00"]);
     for (fields, pointer) in [
@@ -318,7 +323,7 @@ fn holds_are_made_read_and_released(database: &Database) {
         (json!({"hold_ref": "i", "expires_in": 86_401}), "/expires_in"),
         (json!({"hold_ref": "i", "customer_ref": "nobody"}), "/customer_ref"),
         (json!({"hold_ref": "i", "usage": [{"usage_product_ref": "nothing", "quantity": 1}]}), "/usage/0/usage_product_ref"),
-        (json!({"hold_ref": "i", "usage": [{"usage_product_ref": "calls", "quantity": -1}]}), "/usage/0/quantity"),
+        (json!({"hold_ref": "i", "usage": [{"usage_product_ref": catalog::API_CALLS, "quantity": -1}]}), "/usage/0/quantity"),
     ] {
         let answer = hold(&fields);
         refused(&answer, 422, "validation_failed");

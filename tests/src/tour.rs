@@ -366,6 +366,11 @@ impl Tour {
         self.get("get_limit", &format!("/api/limits/{limit_ref}"));
         self.get("list_limits", "/api/limits/filter?customer_ref=acme");
         self.get("get_limits_left", "/api/limits/left?customer_ref=acme");
+        let usage = json!([{"usage_product_ref": crate::catalog::API_CALLS, "quantity": 5}]);
+        self.post("create_hold", "/api/usage/holds/", json!({"hold_ref": "req-1", "customer_ref": "acme", "usage": usage}));
+        self.get("get_hold", "/api/usage/holds/req-1?customer_ref=acme");
+        self.get("list_holds", "/api/usage/holds/filter?customer_ref=acme&open=true");
+        self.delete("release_hold", "/api/usage/holds/req-1?customer_ref=acme");
         self.delete("delete_limit", &format!("/api/limits/{limit_ref}"));
     }
 

@@ -1273,7 +1273,7 @@ macro_rules! each_operation {
                     runs Write |cx, it| limits::create_limit(cx, &it.body.request) => LimitView,
                     answers Json<LimitJson>: "The limit with its number",
                     conflicts limit_exists too_many_drafts,
-                    refuses entity_required too_many_limits unknown_product ambiguous_product amount_out_of_range;
+                    refuses entity_required too_many_limits unknown_line_item unknown_product amount_out_of_range;
 
                 /// Changes the maximum or the thresholds of a limit, at once.
                 POST "/api/limits/edit/{limit_ref}" Permission(EditLimit) as EditLimit edit_limit,

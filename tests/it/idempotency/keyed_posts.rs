@@ -228,6 +228,11 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         (|amount| json!({"currency": "JPY", "amount": amount}), format!("/api/customers/payments/{}", catalog::ACME));
     let limit =
         |currency: &str, max: u32| json!({"metric": "OWED", "customer_ref": catalog::ACME, "currency": currency, "max": max});
+    let holds = format!("/api/usage/holds/filter?customer_ref={}", catalog::ACME);
+    let held = |quantity: u32| {
+        let usage = json!([{"usage_product_ref": catalog::API_CALLS, "quantity": quantity}]);
+        json!({"hold_ref": "held", "customer_ref": catalog::ACME, "usage": usage})
+    };
     let limited = client.post("/api/limits/", &limit("USD", 1)).ok()["limit_ref"].as_str().expect("a reference").to_owned();
     let mut posts = format_posts(client);
     posts.extend(admins_posts(admin));
@@ -273,6 +278,7 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         Post::new("/api/documents/apply/{source_ref}", applied.to_itself(1), applied.to_itself(2)).to(&applied.payment_ref),
         edit("/api/documents/unapply/{application_ref}", &unapplied.application_ref).without_body(),
         Post::new("/api/documents/write-off/{document_ref}", json!({"reason": "gone"}), json!({"reason": "left"})).to(&given_up),
+        Post::new("/api/usage/holds/", held(1), held(2)).adding_to(&holds),
         Post::new("/api/limits/", limit("JPY", 1), limit("JPY", 2)).adding_to("/api/limits/filter"),
         Post::new("/api/limits/edit/{limit_ref}", json!({"max": 2}), json!({"max": 3})).to(&limited),
         Post::new("/api/charges/", charge("Setup"), charge("Another")).adding_to("/api/charges/filter"),

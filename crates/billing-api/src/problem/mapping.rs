@@ -21,7 +21,7 @@ use super::{
 
 /// Codes of business rule violations, third-party format errors and unknown names. If such an error is the only one, its
 /// code becomes the problem's code.
-const RULES: [&str; 40] = [
+const RULES: [&str; 42] = [
     "address_not_public",
     "ambiguous_name",
     "clock_only_forward",
@@ -40,6 +40,7 @@ const RULES: [&str; 40] = [
     "invalid_vat_id",
     "logo_too_complex",
     "not_a_period_start",
+    "not_holdable",
     "not_retroactive",
     "o_stands_alone",
     "password_refused",
@@ -48,6 +49,7 @@ const RULES: [&str; 40] = [
     "tax_category_rate",
     "timestamp_in_future",
     "too_many_documents",
+    "too_many_holds",
     "too_many_limits",
     "unknown_event_type",
     "unknown_exemption_code",

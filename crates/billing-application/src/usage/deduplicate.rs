@@ -8,10 +8,10 @@ use billing_domain::party::Customer;
 use billing_domain::refs::{CustomerId, EventRef};
 use billing_domain::usage::{EventKeyRecord, KeyConflict, UsageEvent};
 
-use super::ingest::{IngestBatch, IngestItem, ResolvedEvent};
+use super::ingest::{IngestBatch, IngestItem};
 use super::names::NameLookup;
 use super::outcome::Duplicate;
-use super::progress::IngestProgress;
+use super::progress::{IngestProgress, ResolvedEvent};
 use super::read::{EventView, view_events};
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;

@@ -17,8 +17,8 @@ use billing_domain::refusal::Refusal;
 use billing_domain::usage::{FactsDigest, ReportData, UsageKey, Validations};
 use billing_domain::violation::Violations;
 
-use super::ingest::{IngestBatch, IngestItem, MatchedEvent, periods_of};
-use super::progress::IngestProgress;
+use super::ingest::{IngestBatch, IngestItem, periods_of};
+use super::progress::{IngestProgress, MatchedEvent};
 use super::recall::recall;
 use super::record::NO_ANSWER;
 use crate::Services;

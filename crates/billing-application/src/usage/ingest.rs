@@ -9,17 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use billing_domain::access::Actor;
-use billing_domain::calendar::{Period, Timestamp};
-use billing_domain::catalog::{Aggregation, UsageProduct};
+use billing_domain::calendar::Timestamp;
+use billing_domain::catalog::Aggregation;
 use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
 use billing_domain::event_input::NewUsageEvent;
 use billing_domain::imports::ImportedEvent;
-use billing_domain::labels::LabelDigest;
 use billing_domain::ledger::live_labels::LiveLabels;
 use billing_domain::ledger::{ContractBook, ContractHeader, Entry, Extent, post};
 use billing_domain::matching::{EventFacts, match_event};
-use billing_domain::party::{Customer, Entity};
+use billing_domain::party::Entity;
 use billing_domain::ports::{LabelOfTotal, Lock, StoreError};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, UsageProductRef,
@@ -27,9 +26,8 @@ use billing_domain::refs::{
 use billing_domain::usage::{CountedEvent, EventKeyRecord, NewEventKeyRecord, Placement, UsageEvent, UsageKey, UsageTotal};
 
 use super::event_cache::PeriodKey;
-use super::limited::NumbersByCustomer;
 use super::outcome::{Duplicate, EventAnswer, IngestOutcome};
-use super::progress::IngestProgress;
+use super::progress::{IngestProgress, MatchedEvent, NumbersByCustomer, ResolvedEvent, is_fatal};
 use super::read::EventReferences;
 use super::recall::{ReadContracts, Recalled, Shortcuts, learn, no_draft_error, recall};
 use crate::book_repository::{self, corrupt, entities_of, usage_total};
@@ -56,36 +54,6 @@ pub(super) struct IngestItem<'a> {
     pub(super) event: &'a NewUsageEvent,
     pub(super) by: Actor,
     pub(super) answer: EventAnswer,
-}
-
-/// An event whose customer and usage product are known.
-#[derive(Clone, Copy)]
-pub(super) struct ResolvedEvent<'n> {
-    pub(super) index: usize,
-    pub(super) customer: &'n Customer,
-    pub(super) product: &'n UsageProduct,
-}
-
-/// An event with the period that it is matched to.
-#[derive(Clone)]
-pub(super) struct MatchedEvent<'n> {
-    pub(super) resolved: ResolvedEvent<'n>,
-    pub(super) counted: CountedEvent,
-    pub(super) key: UsageKey,
-    unique_digest: Option<LabelDigest>,
-    service_period: Period,
-}
-
-impl MatchedEvent<'_> {
-    /// Adds the event to the counted texts of labels, and returns what counts.
-    fn added_to(&self, live: &mut LiveLabels) -> CountedEvent {
-        live.add(&self.key, self.unique_digest, self.counted)
-    }
-
-    /// Takes the event back from the counted texts of labels.
-    pub(super) fn take_from(&self, live: &mut LiveLabels) {
-        let CountedEvent { .. } = live.remove(&self.key, self.unique_digest, self.counted);
-    }
 }
 
 /// Books by contract reference, loaded as far as the events need.
@@ -545,10 +513,6 @@ fn are_stored(totals: &[(UsageKey, UsageTotal)], books: &BooksByRef) -> bool {
 /// Returns the periods of events.
 pub(super) fn periods_of(matched: &[MatchedEvent<'_>]) -> BTreeSet<PeriodKey> {
     matched.iter().map(|MatchedEvent { key, .. }| (key.contract_ref, key.product_no, key.period_start)).collect()
-}
-
-pub(super) fn is_fatal(error: &UseCaseError) -> bool {
-    matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
 }
 
 /// Groups events by running total, ordered by the first event of each group.

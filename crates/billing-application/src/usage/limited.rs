@@ -6,15 +6,12 @@ use billing_domain::ledger::limit::judge;
 use billing_domain::limit::LimitValue;
 use billing_domain::refs::CustomerId;
 
-use super::ingest::{BooksByRef, IngestBatch, MatchedEvent, grouped};
-use super::progress::IngestProgress;
+use super::ingest::{BooksByRef, IngestBatch, grouped};
+use super::progress::{IngestProgress, MatchedEvent, NumbersByCustomer};
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
 use crate::error::UseCaseResult;
 use crate::limits::{AddedNumbers, Watch};
-
-/// The numbers of limits after a transaction, by customer.
-pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Vec<LimitValue>>;
 
 impl IngestBatch<'_> {
     /// Puts events on documents. Returns the affected books as they were before.

@@ -1,15 +1,52 @@
 //! What became of the events of a transaction so far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use billing_domain::calendar::Period;
+use billing_domain::catalog::UsageProduct;
+use billing_domain::labels::LabelDigest;
 use billing_domain::ledger::live_labels::LiveLabels;
-use billing_domain::refs::{DocumentRef, EventRef};
-use billing_domain::usage::{AnswerForm, EventKeyRecord, KeyConflict};
+use billing_domain::limit::LimitValue;
+use billing_domain::party::Customer;
+use billing_domain::refs::{CustomerId, DocumentRef, EventRef};
+use billing_domain::usage::{AnswerForm, CountedEvent, EventKeyRecord, KeyConflict, UsageKey};
 
-use super::ingest::{MatchedEvent, is_fatal};
 use super::outcome::{Duplicate, IngestOutcome};
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::limits::SettledEntries;
+
+/// An event whose customer and usage product are known.
+#[derive(Clone, Copy)]
+pub(super) struct ResolvedEvent<'n> {
+    pub(super) index: usize,
+    pub(super) customer: &'n Customer,
+    pub(super) product: &'n UsageProduct,
+}
+
+/// An event with the period that it is matched to.
+#[derive(Clone)]
+pub(super) struct MatchedEvent<'n> {
+    pub(super) resolved: ResolvedEvent<'n>,
+    pub(super) counted: CountedEvent,
+    pub(super) key: UsageKey,
+    pub(super) unique_digest: Option<LabelDigest>,
+    pub(super) service_period: Period,
+}
+
+impl MatchedEvent<'_> {
+    /// Adds the event to the counted texts of labels, and returns what counts.
+    pub(super) fn added_to(&self, live: &mut LiveLabels) -> CountedEvent {
+        live.add(&self.key, self.unique_digest, self.counted)
+    }
+
+    /// Takes the event back from the counted texts of labels.
+    pub(super) fn take_from(&self, live: &mut LiveLabels) {
+        let CountedEvent { .. } = live.remove(&self.key, self.unique_digest, self.counted);
+    }
+}
+
+/// The numbers of limits after a transaction, by customer.
+pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Vec<LimitValue>>;
 
 /// The results of a batch so far.
 pub(super) struct IngestProgress<'n> {
@@ -74,4 +111,8 @@ impl IngestProgress<'_> {
             self.settled.retain(|_, settled_by| *settled_by != event.counted.event_ref);
         }
     }
+}
+
+pub(super) fn is_fatal(error: &UseCaseError) -> bool {
+    matches!(error, UseCaseError::Store(_) | UseCaseError::InvariantViolation(_))
 }

@@ -97,10 +97,10 @@ impl RefusedUsageCounts {
             counts = rest;
         }
         while let Some(((organization, limit_ref), needed)) = rejections.pop_first() {
-            let told = transact(&*services.store, Access::Write, |tx| {
+            let notified = transact(&*services.store, Access::Write, |tx| {
                 tell_rejection(&mut Cx::of_scheduler(tx, services, organization, services.now()), limit_ref, needed)
             });
-            if let Err(error) = told {
+            if let Err(error) = notified {
                 rejections.insert((organization, limit_ref), needed);
                 self.kept().rejections.extend(rejections);
                 return Err(error);

@@ -109,13 +109,13 @@ mod tests {
     use crate::money::Currency;
     use crate::refs::{ContractRef, CustomerId, LimitRef, ProductNo};
 
-    /// A limit of a price with the steps that it was told.
-    struct Told {
+    /// A limit of a price with the steps that it was watched.
+    struct Watched {
         limit: Limit,
         window: Period,
     }
 
-    impl Told {
+    impl Watched {
         fn new(max: Option<i64>, thresholds: &[i64]) -> Self {
             let at = Timestamp::parse("2026-01-10T12:00:00Z").expect("an instant");
             let limit = Limit {
@@ -179,62 +179,62 @@ mod tests {
 
     #[test]
     fn each_threshold_notifies_once_on_the_way_up_and_once_on_the_way_down() {
-        let mut told = Told::new(None, &[50, 80, 100]);
-        assert_eq!(told.at(45), "");
-        assert_eq!(told.at(85), "reached 50, reached 80");
-        assert_eq!(told.at(79), "cleared 80");
-        assert_eq!(told.at(90), "reached 80");
-        assert_eq!(told.at(90), "");
-        assert_eq!(told.at(100), "reached 100");
+        let mut watched = Watched::new(None, &[50, 80, 100]);
+        assert_eq!(watched.at(45), "");
+        assert_eq!(watched.at(85), "reached 50, reached 80");
+        assert_eq!(watched.at(79), "cleared 80");
+        assert_eq!(watched.at(90), "reached 80");
+        assert_eq!(watched.at(90), "");
+        assert_eq!(watched.at(100), "reached 100");
         // The next period begins at zero, and clears nothing.
-        told.window = month(2);
-        assert_eq!(told.at(0), "");
-        assert_eq!(told.limit.reached, ReachedLevels::default());
-        assert_eq!(told.at(50), "reached 50");
+        watched.window = month(2);
+        assert_eq!(watched.at(0), "");
+        assert_eq!(watched.limit.reached, ReachedLevels::default());
+        assert_eq!(watched.at(50), "reached 50");
     }
 
     #[test]
     fn the_maximum_is_reached_above_it_and_cleared_at_it() {
-        let mut told = Told::new(Some(100), &[]);
-        assert_eq!(told.at(100), "");
-        assert_eq!(told.at(102), "reached 100");
-        assert_eq!(told.at(150), "");
-        assert_eq!(told.at(101), "");
-        assert_eq!(told.at(100), "cleared 100");
+        let mut watched = Watched::new(Some(100), &[]);
+        assert_eq!(watched.at(100), "");
+        assert_eq!(watched.at(102), "reached 100");
+        assert_eq!(watched.at(150), "");
+        assert_eq!(watched.at(101), "");
+        assert_eq!(watched.at(100), "cleared 100");
     }
 
     #[test]
     fn a_rejection_reaches_the_maximum_until_the_number_is_lower() {
-        let mut told = Told::new(Some(100), &[]);
-        assert_eq!(told.rejected_at(95), "reached 100");
-        assert_eq!(told.rejected_at(95), "");
-        assert_eq!(told.at(98), "");
-        assert_eq!(told.at(95), "");
-        assert_eq!(told.at(94), "cleared 100");
+        let mut watched = Watched::new(Some(100), &[]);
+        assert_eq!(watched.rejected_at(95), "reached 100");
+        assert_eq!(watched.rejected_at(95), "");
+        assert_eq!(watched.at(98), "");
+        assert_eq!(watched.at(95), "");
+        assert_eq!(watched.at(94), "cleared 100");
         // Above the maximum, what counts is the maximum.
-        assert_eq!(told.rejected_at(94), "reached 100");
-        assert_eq!(told.at(120), "");
-        assert_eq!(told.at(100), "cleared 100");
+        assert_eq!(watched.rejected_at(94), "reached 100");
+        assert_eq!(watched.at(120), "");
+        assert_eq!(watched.at(100), "cleared 100");
         // What was reached in another period doesn't count.
-        assert_eq!(told.rejected_at(100), "reached 100");
-        told.window = month(2);
-        assert_eq!(told.rejected_at(20), "reached 100");
+        assert_eq!(watched.rejected_at(100), "reached 100");
+        watched.window = month(2);
+        assert_eq!(watched.rejected_at(20), "reached 100");
     }
 
     #[test]
     fn an_edit_notifies_what_it_reaches_and_what_it_clears() {
-        let mut told = Told::new(Some(100), &[50]);
-        assert_eq!(told.at(110), "reached 50, reached 100");
+        let mut watched = Watched::new(Some(100), &[50]);
+        assert_eq!(watched.at(110), "reached 50, reached 100");
         for (max, thresholds, steps) in [
             (Some(200), &[50, 60][..], "reached 60, cleared 100"),
             (Some(110), &[60, 120], "cleared 50"),
             (Some(100), &[120], "cleared 60, reached 100"),
             (None, &[110], "reached 110, cleared 100"),
         ] {
-            let before = std::mem::replace(&mut told.limit.levels, levels(max, thresholds));
-            assert_eq!(told.edited(&before, 110), steps);
+            let before = std::mem::replace(&mut watched.limit.levels, levels(max, thresholds));
+            assert_eq!(watched.edited(&before, 110), steps);
         }
-        let mut rejected = Told::new(Some(100), &[]);
+        let mut rejected = Watched::new(Some(100), &[]);
         assert_eq!(rejected.rejected_at(95), "reached 100");
         let before = std::mem::replace(&mut rejected.limit.levels, levels(Some(99), &[]));
         assert_eq!(rejected.edited(&before, 95), "cleared 100");

@@ -199,15 +199,15 @@ fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
     }
 }
 
-/// Checks that notifications stated the levels that a number has reached, after a transaction of the customer. `told` counts the
+/// Checks that notifications stated the levels that a number has reached, after a transaction of the customer. `notified` counts the
 /// notifications before the last step.
-fn check_levels(number: &LimitValue, told: usize) -> Checked {
+fn check_levels(number: &LimitValue, notified: usize) -> Checked {
     let LimitValue { limit, value, .. } = number;
     let reached = limit.levels.thresholds.iter().filter(|level| *level <= value).count();
     same("the thresholds that notifications state", &reached, &limit.reached.thresholds)?;
     let is_above = limit.levels.max.is_some_and(|max| *value > max);
     same("whether notifications state the maximum", &is_above, &limit.reached.max_at.is_some())?;
-    same("whether notifications are lost", &true, &(limit.notifications >= told as u64))
+    same("whether notifications are lost", &true, &(limit.notifications >= notified as u64))
 }
 
 impl UseCases {
@@ -388,9 +388,9 @@ impl UseCases {
             if let Some(held) = self.held_quantity(&after, metric, view.number.window) {
                 same("what is held", &held, &view.number.held)?;
             }
-            let told = self.notified.iter().filter(|it| it.subject == Subject::Limit(view.number.limit.limit_ref)).count();
+            let notified = self.notified.iter().filter(|it| it.subject == Subject::Limit(view.number.limit.limit_ref)).count();
             let Some(placement) = *judged else { continue };
-            check_levels(&view.number, told)?;
+            check_levels(&view.number, notified)?;
             if metric.product().is_some_and(|product| product != (placement.contract_ref, placement.product_no)) {
                 continue;
             }

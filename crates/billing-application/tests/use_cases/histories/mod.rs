@@ -420,8 +420,7 @@ impl UseCases {
     fn check_notifications(&mut self) -> Checked {
         let (services, organization) = (&self.bench.services, self.bench.principal.organization());
         // Always the same server: another one would wait for the end of its lease.
-        let server = ServerRef::from_uuid(Uuid::nil());
-        number_notifications(services, server, &|| false).map_err(|error| format!("{error:?}"))?;
+        number_notifications(services, ServerRef::from_uuid(Uuid::nil()), &|| false).map_err(|error| format!("{error:?}"))?;
         let after = |after| self.bench.read(|tx| tx.notifications(organization, &NotificationFilter::default(), after, u32::MAX));
         let (all, new) = (after(0), after(self.notified.len() as u64));
         let numbers: BTreeMap<Subject, String> = self
@@ -621,10 +620,9 @@ impl Follower for UseCases {
     }
 
     fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked {
-        let limit = world.now.plus_seconds(MAX_AHEAD_SECONDS);
         self.is_over |= match &deed {
-            Deed::Event { at, .. } => *at > limit,
-            Deed::Update { at, .. } => at.is_some_and(|at| at > limit),
+            Deed::Event { at, .. } => *at > world.now.plus_seconds(MAX_AHEAD_SECONDS),
+            Deed::Update { at, .. } => at.is_some_and(|at| at > world.now.plus_seconds(MAX_AHEAD_SECONDS)),
             _ => false,
         };
         if self.is_over {

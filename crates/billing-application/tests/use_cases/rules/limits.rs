@@ -405,16 +405,16 @@ fn a_limit_of_an_ended_contract_counts_nothing() {
 }
 
 /// Returns the notifications of limits since the last call: their types, numbers and levels.
-fn told(books: &Books, seen: &mut usize) -> Vec<String> {
+fn notified(books: &Books, seen: &mut usize) -> Vec<String> {
     let organization = books.bench.principal.organization();
     let all = books.bench.read(|tx| tx.unnumbered_notifications(organization, 1_000));
     let all = all.into_iter().map(|one| books.bench.read(|tx| tx.notification(organization, one.notification_ref)));
-    let mut all: Vec<Notification> = all.flatten().filter(|told| matches!(told.subject, Subject::Limit(_))).collect();
-    all.sort_by_key(|told| told.sequence);
-    let text = |told: &Notification| {
-        let (head, level) = told.body.rsplit_once(" of ").expect("a level");
+    let mut all: Vec<Notification> = all.flatten().filter(|notified| matches!(notified.subject, Subject::Limit(_))).collect();
+    all.sort_by_key(|notified| notified.sequence);
+    let text = |notified: &Notification| {
+        let (head, level) = notified.body.rsplit_once(" of ").expect("a level");
         let value = head.rsplit(' ').next().expect("a number");
-        format!("{} at {value}: {level}", told.kind)
+        format!("{} at {value}: {level}", notified.kind)
     };
     let new = all.iter().skip(*seen).map(text).collect();
     *seen = all.len();
@@ -430,21 +430,21 @@ fn each_level_notifies_on_the_way_up_and_down_and_each_period_begins_anew() {
     assert_eq!(report(&books, "45", 1), (1, None));
     limit_of(&books, &LimitRequest { thresholds, max: None, ..spend(contract, "") });
     let mut seen = 0;
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
     let first = books.slice(&[calls(DAY, "15"), calls(DAY, "25")], Atomicity::PerEvent).remove(0).expect("an accepted event");
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 85.00: 50.00", "limit.reached at 85.00: 80.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 85.00: 50.00", "limit.reached at 85.00: 80.00"]);
     books.delete(first.now().expect("a new event").event.event_ref);
-    assert_eq!(told(&books, &mut seen), ["limit.cleared at 70.00: 80.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.cleared at 70.00: 80.00"]);
     assert_eq!(report(&books, "20", 1), (1, None));
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 90.00: 80.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 90.00: 80.00"]);
     books.bill("2026-02-02T12:00:00Z");
     let february = |quantity: &str| books.slice(&[calls("2026-02-02T12:00:00Z", quantity)], Atomicity::PerEvent).len();
     february("49");
     // Late usage changes the number of a period that is over.
     assert_eq!(report(&books, "20", 1), (1, None));
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
     february("1");
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 50.00: 50.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 50.00: 50.00"]);
 }
 
 #[test]
@@ -453,18 +453,18 @@ fn payments_edits_and_usage_above_the_maximum_notify() {
     let mut seen = 0;
     let limit_ref = limit_of(&books, &LimitRequest { thresholds: vec!["-20".to_owned()], ..owed("10") });
     // The balance is already above the threshold.
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 0.00: -20.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 0.00: -20.00"]);
     let occurred = NewUsageEvent { occurred: true, ..calls(DAY, "30") };
     books.slice(&[occurred], Atomicity::PerEvent);
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 30.00: 10.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 30.00: 10.00"]);
     books.bill("2026-02-02T12:00:00Z");
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
     books.pay("UB-INV-1", "20.00").expect("a payment");
-    assert_eq!(told(&books, &mut seen), ["limit.cleared at 10.00: 10.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.cleared at 10.00: 10.00"]);
     let edit = LimitEdit { max: Patch::Set("5".to_owned()), thresholds: Some(vec!["11".to_owned()]) };
     run(&books.bench.services, &books.bench.principal, UseCase::EditLimit, |cx| edit_limit(cx, limit_ref, &edit))
         .expect("an edit");
-    assert_eq!(told(&books, &mut seen), ["limit.cleared at 10.00: -20.00", "limit.reached at 10.00: 5.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.cleared at 10.00: -20.00", "limit.reached at 10.00: 5.00"]);
 }
 
 #[test]
@@ -493,13 +493,13 @@ fn a_rejection_is_notified_once_if_the_usage_would_still_be_rejected() {
     reject("3");
     reject("5");
     counts.write(&books.bench.services).expect("written counts");
-    assert_eq!(told(&books, &mut seen), ["limit.reached at 8.00: 10.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.reached at 8.00: 10.00"]);
     reject("3");
     counts.write(&books.bench.services).expect("written counts");
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
     let event = books.calls(DAY, "2");
     books.delete(event);
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
     // A payment, a deletion or an edit makes room, and what was rejected would fit.
     let edit = |max: &str| {
         let edit = LimitEdit { max: Patch::Set(max.to_owned()), thresholds: None };
@@ -507,9 +507,9 @@ fn a_rejection_is_notified_once_if_the_usage_would_still_be_rejected() {
             .expect("an edit")
     };
     edit("11");
-    assert_eq!(told(&books, &mut seen), ["limit.cleared at 8.00: 10.00"]);
+    assert_eq!(notified(&books, &mut seen), ["limit.cleared at 8.00: 10.00"]);
     reject("4");
     edit("12");
     counts.write(&books.bench.services).expect("written counts");
-    assert!(told(&books, &mut seen).is_empty());
+    assert!(notified(&books, &mut seen).is_empty());
 }
