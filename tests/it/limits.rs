@@ -57,7 +57,9 @@ fn a_limit_rejects_usage_with_its_numbers_and_accepts_what_has_occurred(database
 
     // A batch judges each customer's events, and a dry run judges like the request.
     let batch = json!({"events": [event(0, &json!({})), event(1, &json!({})), event(1, &json!({"occurred": true}))]});
-    let results = scene.client.post("/api/usage/event/batch", &batch).ok()["results"].clone();
+    let taken = scene.client.post("/api/usage/event/batch", &batch).ok();
+    assert_eq!(books::fields(&taken["left"][0]["left"][0], ["value", "left"]), ["12.00", "0.00"]);
+    let results = taken["results"].clone();
     let codes: Vec<Value> = results.as_array().expect("results").iter().map(|result| result["code"].clone()).collect();
     assert_eq!(codes, [Value::Null, json!("limit_reached"), Value::Null]);
     let dry = json!({"path": "/api/usage/event", "body": event(1, &json!({}))});

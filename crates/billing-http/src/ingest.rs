@@ -288,9 +288,8 @@ const USAGE_LEFT: HeaderName = HeaderName::from_static("usage-left");
 
 /// Returns what is left of limits as a structured header (RFC 9651): a list of references, each with `left`.
 fn usage_left(limits: &[LimitValue]) -> String {
-    let present = limits.iter().filter(|number| number.is_present);
     let member = |number: &LimitValue| Some(format!("\"{}\";left=\"{}\"", number.limit.limit_ref, number.left?));
-    present.filter_map(member).collect::<Vec<_>>().join(", ")
+    limits.iter().filter_map(member).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the response to a recorded event, whether it is new, a duplicate or updated.

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::declare::{Body as _, Listed, body, wire};
 use super::events::{EventBody, EventResultJson};
+use super::limits::CustomerLimitsJson;
 use super::wire::FreeFormEvent;
 use crate::problem::ProblemJson;
 
@@ -88,6 +89,9 @@ impl Listed for RecordInPlace {
 pub struct BatchResultJson {
     /// One result per event, in request order. Null for an event that the usage format skips.
     results: Vec<Option<BatchResultEntryJson>>,
+    /// What is left of the limits of customers whose events were recorded; omitted if none of them has limits.
+    #[schema(nullable = false)]
+    left: Option<Vec<CustomerLimitsJson>>,
 }
 
 /// The result of an event, or of each element of a usage format with `for_each`.

@@ -137,7 +137,7 @@ impl<'a> IngestBatch<'a> {
             book_repository::write_all(cx, decided)?;
         }
         let outcomes = self.store(cx, path, (&books, &numbers), progress)?;
-        numbers.into_iter().for_each(|(customer_id, numbers)| cx.note_numbers(customer_id, numbers));
+        numbers.into_iter().for_each(|(customer_id, numbers)| cx.note_numbers(customer_id, numbers.to_vec()));
         Ok(outcomes)
     }
 

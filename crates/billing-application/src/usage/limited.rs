@@ -1,6 +1,7 @@
 //! Puts matched events on documents. Events of customers with limits are judged before anything is written (billing rules 11).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use billing_domain::ledger::limit::judge;
 use billing_domain::limit::LimitValue;
@@ -42,7 +43,7 @@ impl IngestBatch<'_> {
         matched: Vec<MatchedEvent<'n>>,
         progress: &mut IngestProgress<'n>,
     ) -> UseCaseResult<NumbersByCustomer> {
-        let mut numbers: NumbersByCustomer = watch.customers().map(|customer_id| (customer_id, Vec::new())).collect();
+        let mut numbers: NumbersByCustomer = watch.customers().map(|customer_id| (customer_id, Arc::default())).collect();
         let mut of_customers: BTreeMap<CustomerId, Vec<MatchedEvent<'n>>> = BTreeMap::new();
         for event in matched {
             of_customers.entry(event.resolved.customer.id).or_default().push(event);
@@ -57,7 +58,7 @@ impl IngestBatch<'_> {
                 Some(after) => after,
                 None => self.post_each(cx, (watch, customer_id, amounts), books, events, progress)?,
             };
-            numbers.insert(customer_id, after);
+            numbers.insert(customer_id, after.into_iter().filter(|number| number.is_present).collect());
         }
         Ok(numbers)
     }

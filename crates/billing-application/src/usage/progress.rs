@@ -1,6 +1,7 @@
 //! What became of the events of a transaction so far.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::calendar::Period;
 use billing_domain::catalog::UsageProduct;
@@ -45,8 +46,8 @@ impl MatchedEvent<'_> {
     }
 }
 
-/// The numbers of limits after a transaction, by customer.
-pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Vec<LimitValue>>;
+/// The present numbers of limits after a transaction, by customer.
+pub(super) type NumbersByCustomer = BTreeMap<CustomerId, Arc<[LimitValue]>>;
 
 /// The results of a batch so far.
 pub(super) struct IngestProgress<'n> {

@@ -32,7 +32,7 @@ pub struct EventView {
     /// The event.
     pub event: UsageEvent,
     /// The numbers of the customer's limits after the event was recorded; empty for an event that is only read.
-    pub limits: Vec<LimitValue>,
+    pub limits: Arc<[LimitValue]>,
     /// The customer's reference.
     pub customer_ref: CustomerRef,
     /// The customer's name.
@@ -225,7 +225,7 @@ impl EventReferences {
         carriers.push(latest.head.number.clone());
         let document_numbers = DocumentNumbers::in_order_of_change(carriers);
         Ok(EventView {
-            limits: Vec::new(),
+            limits: Arc::default(),
             customer_ref: customer.customer_ref.clone(),
             customer_name: customer.profile.name.clone(),
             usage_product_name: product.profile.name.clone(),

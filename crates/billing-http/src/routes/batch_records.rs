@@ -1,11 +1,13 @@
 //! The records of a batch: read in the default shape or by a usage format, and their results.
 
 use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use billing_application::error::{EventPlace, UseCaseError, UseCaseResult};
 use billing_application::formats::NamedFormat;
+use billing_application::limits::CustomerLimits;
 use billing_application::usage::{
     self, Atomicity, BatchOutcome, EVENTS_PER_TRANSACTION, IngestOutcome, MAX_BATCH_EVENTS, NewUsageEvent, SentRecord, UsageBatch,
 };
@@ -13,6 +15,8 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::event_input::OnConflict;
 use billing_domain::format::{MappedRecord, UsageFormat};
 use billing_domain::idempotency::BodyHash;
+use billing_domain::limit::LimitValue;
+use billing_domain::refs::CustomerRef;
 use billing_json::hash;
 use serde_json::Value;
 
@@ -321,13 +325,25 @@ impl Places {
         UseCaseError::EventsRefused(placed.collect())
     }
 
-    /// Returns the JSON result of each record by position, and the rejected events, which the caller counts.
-    pub(crate) fn results(&self, taken: TakenEvents, listed: &mut ListedErrors) -> (Vec<String>, Vec<RejectedEvent>) {
+    /// Renders the results.
+    pub(crate) fn results(&self, taken: TakenEvents, listed: &mut ListedErrors) -> RenderedResults {
         let TakenEvents { results, untaken } = taken;
-        let mut writer = ResultWriter { places: self, outcomes: results.into_iter(), untaken, listed, rejected: Vec::new() };
+        let (outcomes, rejected) = (results.into_iter(), Vec::new());
+        let mut writer = ResultWriter { places: self, outcomes, untaken, listed, rejected, left: BTreeMap::new() };
         let results = self.records.iter().enumerate().map(|(index, record)| writer.record(index, record)).collect();
-        (results, writer.rejected)
+        let left = writer.left.into_iter().map(|(customer_ref, limits)| CustomerLimits { customer_ref, limits: limits.to_vec() });
+        RenderedResults { results, rejected: writer.rejected, left: left.collect() }
     }
+}
+
+/// The results of a batch.
+pub(crate) struct RenderedResults {
+    /// The JSON result of each record by position.
+    pub(crate) results: Vec<String>,
+    /// The rejected events, which the caller counts.
+    pub(crate) rejected: Vec<RejectedEvent>,
+    /// What is left of the limits of customers whose events were recorded.
+    pub(crate) left: Vec<CustomerLimits>,
 }
 
 /// Renders the results of a batch in the order of its records.
@@ -338,6 +354,7 @@ struct ResultWriter<'p> {
     untaken: Problem,
     listed: &'p mut ListedErrors,
     rejected: Vec<RejectedEvent>,
+    left: BTreeMap<CustomerRef, Arc<[LimitValue]>>,
 }
 
 impl ResultWriter<'_> {
@@ -359,7 +376,12 @@ impl ResultWriter<'_> {
 
     fn event(&mut self, index: usize) -> String {
         match self.outcomes.next() {
-            Some(Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view))) => (EVENT_ANSWER.render)(&view),
+            Some(Ok(IngestOutcome::Recorded(view) | IngestOutcome::Updated(view))) => {
+                if !view.limits.is_empty() {
+                    self.left.insert(view.customer_ref.clone(), Arc::clone(&view.limits));
+                }
+                (EVENT_ANSWER.render)(&view)
+            }
             Some(Ok(IngestOutcome::Replayed(answer))) => answer,
             Some(Err(refusal)) if self.places.is_of_format => {
                 self.problem(index, Cow::Owned(Problem::of_listed(usage::of_mapped(refusal))))

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
 
-use super::batch_records::{Batch, FinishedBatch, ListedErrors, Places, RecordReader, TakenEvents};
+use super::batch_records::{Batch, FinishedBatch, ListedErrors, Places, RecordReader, RenderedResults, TakenEvents};
 use super::usage::is_binary_cloud_event;
 use crate::body::{BatchPayload, Lines, is_large, read_value};
 use crate::call::{Call, Reply};
@@ -25,6 +25,8 @@ use billing_api::dto::batch::{BatchBody, RecordBatchBody};
 use billing_api::dto::cloud_events::{CloudEventBatchBody, refused_binary_mode};
 use billing_api::dto::declare::read;
 use billing_api::dto::events::EVENT_ANSWER;
+use billing_api::dto::limits::CustomerLimitsJson;
+use billing_api::dto::wire::written;
 use billing_api::media_type::NDJSON;
 use billing_api::problem::Problem;
 use billing_api::query::usage::{BatchParams, ConflictParams};
@@ -71,7 +73,12 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             });
             let (parsed, atomic, body) = parsed.await?;
             let batch = mapper.map(&call, parsed).await?.finished(atomic)?;
-            let render = |results: &[String]| Success::json(format!("{{\"results\":[{}]}}", results.join(",")));
+            let render = |RenderedResults { results, left, .. }: &RenderedResults| {
+                let results = results.join(",");
+                let left: Vec<CustomerLimitsJson> = left.iter().map(CustomerLimitsJson::from).collect();
+                let left = if left.is_empty() { String::new() } else { format!(",\"left\":{}", written(&left)) };
+                Success::json(format!("{{\"results\":[{results}]{left}}}"))
+            };
             call.record_events(body, batch, render).await
         }
         BatchPayload::Lines(lines) if atomic || call.key.is_some() => {
@@ -89,7 +96,7 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
             });
             let (parsed, body) = parsed.await?;
             let batch = mapper.map(&call, parsed).await?.finished(atomic)?;
-            call.record_events(body, batch, |results| Success::of(NDJSON, lines_of(results))).await
+            call.record_events(body, batch, |rendered| Success::of(NDJSON, lines_of(&rendered.results))).await
         }
         BatchPayload::Lines(lines) => {
             let (answers, body) = mpsc::unbounded_channel();
@@ -101,7 +108,7 @@ async fn record(call: Call, body: BatchPayload) -> Reply {
 
 impl Call {
     /// Records a batch and renders the result of each event. `body` is the hash of the batch, if the request has a key.
-    async fn record_events(self, body: Option<BodyHash>, batch: FinishedBatch, render: fn(&[String]) -> Success) -> Reply {
+    async fn record_events(self, body: Option<BodyHash>, batch: FinishedBatch, render: fn(&RenderedResults) -> Success) -> Reply {
         let keyed = body.and_then(|body| self.keyed(body));
         let FinishedBatch { readable, places } = batch;
         if keyed.is_some() || readable.neighbours == Atomicity::Atomic {
@@ -113,9 +120,10 @@ impl Call {
                 let note = |rejected| *noted.lock().unwrap_or_else(PoisonError::into_inner) = rejected;
                 // A cell, because the results consume the outcome.
                 let render = |taken: &Cell<BatchOutcome>| {
-                    let (results, rejected) = places.results(taken.take().into(), &mut ListedErrors::default());
-                    note(rejected);
-                    render(&results).kept()
+                    let rendered = places.results(taken.take().into(), &mut ListedErrors::default());
+                    let answer = render(&rendered).kept();
+                    note(rendered.rejected);
+                    answer
                 };
                 let recorded =
                     carry_out(services, request, render, |cx| usage::record_batch(cx, &readable, EVENT_ANSWER).map(Cell::new));
@@ -137,9 +145,9 @@ impl Call {
         let taken = self.submit_records(readable.events, &places, false).await?;
         // Rendering up to 10,000 results would block the async thread.
         let rendered = web::block(move || {
-            let (results, rejected) = places.results(taken, &mut ListedErrors::default());
-            places.sent.count(&rejected);
-            render(&results).kept()
+            let rendered = places.results(taken, &mut ListedErrors::default());
+            places.sent.count(&rendered.rejected);
+            render(&rendered).kept()
         });
         respond_stored(rendered.await.map_err(|_| Problem::internal())?, None)
     }
@@ -266,7 +274,7 @@ async fn record_lines(
     let taken = call.submit_records(readable.events, &places, goes_on).await?;
     let mut listed = left.listed;
     let render = move || {
-        let (results, rejected) = places.results(taken, &mut listed);
+        let RenderedResults { results, rejected, left: _ } = places.results(taken, &mut listed);
         places.sent.count(&rejected);
         (results, listed)
     };

@@ -174,7 +174,7 @@ fn view() -> EventView {
     let data = ReportData::new([("z".to_owned(), number("1.50")), ("a".to_owned(), ReportValue::Null)]);
     event.report_data = Some(data);
     EventView {
-        limits: Vec::new(),
+        limits: std::sync::Arc::default(),
         line_items: vec![fixtures::line_item_id("calls")],
         event,
         customer_ref: customer.customer_ref.clone(),
