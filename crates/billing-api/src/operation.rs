@@ -94,6 +94,8 @@ pub enum Flag {
     /// The request brings one event, which the usage writer groups with others. The writer then also looks up the bearer
     /// token's key.
     Grouped,
+    /// The response states what is left of limits in a header.
+    StatesLeft,
     /// The response is empty (204) if a usage format skips the event.
     Skips,
 }

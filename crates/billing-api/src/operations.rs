@@ -391,7 +391,7 @@ macro_rules! each_operation {
                     answers EventResultJson: "The recorded event with its document",
                     conflicts event_deleted,
                     refuses matching limit_reached,
-                    is Grouped DryRun,
+                    is Grouped DryRun StatesLeft,
                     by usage::record_event;
 
                 /// Makes a hold: limits reserve room for usage that is about to happen. The same request again returns the hold.
@@ -448,7 +448,7 @@ macro_rules! each_operation {
                     answers FormattedResultJson: "The recorded event as converted by the format",
                     conflicts event_deleted,
                     refuses matching limit_reached batch_refused format_error unknown_format unsupported_cloudevent,
-                    is DryRun Skips,
+                    is DryRun Skips StatesLeft,
                     by usage::record_formatted_event;
 
                 /// Replaces a usage event with another free-form event and updates its documents in the same request.

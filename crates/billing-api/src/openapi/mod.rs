@@ -331,6 +331,12 @@ fn add_headers(operation: &OperationSpec, status: &str, response: &mut Response)
             Type::Boolean,
             "`true` for a replayed response; absent from the first response.",
         ),
+        (
+            "Usage-Left",
+            operation.is(Flag::StatesLeft) && status == "200",
+            Type::String,
+            "What is left of the customer's limits, such as `\"<limit_ref>\";left=\"12.34\"` (RFC 9651); absent without limits.",
+        ),
         ("ETag", operation.answers.is_file() && matches!(status, "200" | "304"), Type::String, "Entity tag of the file."),
         ("WWW-Authenticate", status == "401", Type::String, "The accepted credential."),
         ("Retry-After", matches!(status, "429" | "503"), Type::Integer, "Seconds to wait before a retry."),

@@ -88,12 +88,8 @@ impl Problem {
             UseCaseError::Unknown(thing) => Self::unknown(*thing),
             UseCaseError::Invalid(violations) => Self::of_violations(violations),
             UseCaseError::AlreadyExists { field, .. } => {
-                let detail = "is already in use";
-                Self::new(StatusCode::CONFLICT, "already_exists", error.to_string()).with_error(
-                    &[field],
-                    "already_exists",
-                    detail,
-                )
+                let problem = Self::new(StatusCode::CONFLICT, "already_exists", error.to_string());
+                problem.with_error(&[field], "already_exists", "is already in use")
             }
             UseCaseError::NoMatch(refusal) => Self::of_match(refusal, error),
             UseCaseError::AmountOutOfRange(_) => unprocessable("amount_out_of_range"),
