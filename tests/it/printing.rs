@@ -110,12 +110,12 @@ fn a_process_that_is_killed_loses_one_request_and_no_document(database: &Databas
 }
 
 fn a_file_that_is_not_finished_in_time_is_given_up(database: &Database) {
-    let (server, client, path) = start(database, &["--print-seconds", "8"]);
+    let (server, client, path) = start(database, &["--print-seconds", "20"]);
     assert_is_file(&client.get(&path));
     let process = Process::only_one_of(server.id());
     let late = requested(&client, &path, process, || {});
     assert_eq!((late.status, late.text_of("code").as_str()), (503, "print_failed"), "{}", late.text);
-    assert!(late.text_of("detail").contains("longer than 8 s"), "{}", late.text);
+    assert!(late.text_of("detail").contains("longer than 20 s"), "{}", late.text);
     assert_eq!(failures(&server, "timed_out"), "1");
     process.wait_for_end();
     assert!(Process::started_by(server.id()).is_empty());

@@ -26,7 +26,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 68] = [
+const DRAWN: [(&str, Where); 70] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -60,6 +60,8 @@ const DRAWN: [(&str, Where); 68] = [
     ("create_limit", UseCases),
     ("edit_limit", UseCases),
     ("delete_limit", UseCases),
+    ("create_hold", UseCases),
+    ("release_hold", UseCases),
     ("create_pricing", Both),
     ("edit_pricing", UseCases),
     ("rate_new_pricing", Nowhere(RATES)),

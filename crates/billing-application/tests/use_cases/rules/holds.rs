@@ -235,3 +235,29 @@ fn usage_that_is_due_at_once_is_held_as_its_own_invoice() {
     assert_eq!(numbers(&books), ["4.00", "0.00", "6.00"]);
     assert_eq!(MetricKind::Owed.word(), "OWED");
 }
+
+#[test]
+fn usage_goes_on_a_draft_while_a_hold_waits_in_a_period_that_is_issued() {
+    let books = Books::at("2026-01-31T12:00:00Z");
+    let api = books.pricing("api", vec![per_unit("calls", "1.00")]);
+    books.contract(vec![requested(&api, "2026-01-01", "2026-12-31")]);
+    limit_of(&books, &owed("20"));
+    assert_eq!(report(&books, "1", 1), (1, None));
+    let long = HoldRequest { expires_in: 86_400, ..request("h", &["4"]) };
+    make(&books, &long).expect("a hold");
+    books.bill("2026-02-01T11:00:00Z");
+    let february =
+        |quantity: &str| books.slice(&[calls("2026-02-01T10:00:00Z", quantity)], Atomicity::PerEvent).remove(0).map(drop);
+    // The first event opens the draft of February, and the next ones go on it. The hold would open an adjustment of January.
+    for _ in 0..3 {
+        february("2").expect("an accepted event");
+        assert_eq!(numbers(&books)[1], "4.00");
+    }
+    assert_eq!(numbers(&books), ["7.00", "4.00", "9.00"]);
+    assert!(matches!(february("10"), Err(UseCaseError::LimitReached(_))));
+    february("9").expect("an accepted event");
+    settle(&books, "h", "4");
+    assert_eq!(numbers(&books), ["20.00", "0.00", "0.00"]);
+    // The event of the hold is late usage of January.
+    assert!(books.documents().contains("UB-DBT-1"), "{}", books.documents());
+}
