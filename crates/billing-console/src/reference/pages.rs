@@ -25,6 +25,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "guides/price-rises",
     "guides/corrections",
     "guides/tokens-by-model",
+    "guides/spend-limits",
     "guides/usage-from-other-systems",
     "guides/void-credit-or-edit",
     "guides/time-zones",
