@@ -18,7 +18,6 @@ pub use check::check_account;
 use super::IdGenerator;
 use crate::access::Actor;
 use crate::calendar::{TimeZone, Timestamp, day_after};
-use crate::decimal::Digits;
 use crate::document::{BookDocument, DocumentHead, DocumentKind, LifecycleStatus, OutstandingAmounts, Purpose, Settlement};
 use crate::metadata::Metadata;
 use crate::money::{Money, MoneyError, MoneySum};
@@ -26,9 +25,6 @@ use crate::receivables::{AccountKey, AccountRows, Application, ApplicationSource
 use crate::refs::{ApplicationRef, CustomerRef, DocumentRef, PaymentRef, WriteOffRef};
 use crate::refusal::Refusal;
 use crate::text::OneLine;
-
-/// The maximum number of integer digits of a payment amount.
-const AMOUNT_DIGITS: u32 = 15;
 
 /// A change of an account to be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]

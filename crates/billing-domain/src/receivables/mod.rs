@@ -13,11 +13,16 @@ use chrono::NaiveDate;
 
 use crate::access::Actor;
 use crate::calendar::Timestamp;
+use crate::decimal::Digits;
 use crate::document::BookDocument;
 use crate::metadata::Metadata;
 use crate::money::{Currency, Money, MoneyError, MoneySum};
 use crate::refs::{ApplicationRef, CustomerId, DocumentRef, EntityRef, PaymentRef, WriteOffRef};
+use crate::refusal::Refusal;
 use crate::text::OneLine;
+
+/// The maximum number of integer digits of an amount that a request states.
+const AMOUNT_DIGITS: u32 = 15;
 
 /// The key of a receivables account: a customer, an entity and a currency.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +40,24 @@ impl AccountKey {
     pub fn of(document: &BookDocument) -> Self {
         let head = &document.head;
         Self { customer_id: head.customer_id, entity_ref: head.entity_ref.clone(), currency: head.currency }
+    }
+
+    /// Parses an amount of the account's currency, which must be above zero.
+    ///
+    /// # Errors
+    /// Returns [`Refusal::Invalid`] for `amount`.
+    pub fn amount_of(&self, text: &str) -> Result<Money, Refusal> {
+        let currency = self.currency;
+        let digits = Digits { integer: AMOUNT_DIGITS, fraction: currency.exponent() };
+        let amount = digits.parse(text).map_err(|reason| {
+            let detail = format!("{reason}: it is an amount of {}", currency.code());
+            Refusal::field(&["amount"], "invalid_format", detail)
+        })?;
+        let amount = Money::round(amount, currency)?;
+        if amount.minor() <= 0 {
+            return Err(Refusal::field(&["amount"], "out_of_range", "must be greater than zero"));
+        }
+        Ok(amount)
     }
 }
 

@@ -36,16 +36,6 @@ impl ReceivablesAccount {
     /// # Errors
     /// Returns [`Refusal::Invalid`] for `amount`.
     pub fn amount_of(&self, text: &str) -> Result<Money, Refusal> {
-        let currency = self.key.currency;
-        let digits = Digits { integer: AMOUNT_DIGITS, fraction: currency.exponent() };
-        let amount = digits.parse(text).map_err(|reason| {
-            let detail = format!("{reason}: it is an amount of {}", currency.code());
-            Refusal::field(&["amount"], "invalid_format", detail)
-        })?;
-        let amount = Money::round(amount, currency)?;
-        if amount.minor() <= 0 {
-            return Err(Refusal::field(&["amount"], "out_of_range", "must be greater than zero"));
-        }
-        Ok(amount)
+        self.key.amount_of(text)
     }
 }
