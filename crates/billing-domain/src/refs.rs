@@ -255,6 +255,8 @@ assigned_ref! {
     BillingRunRef;
     /// A limit of a customer.
     LimitRef;
+    /// A grant of prepaid credit.
+    CreditGrantRef;
     /// A file import of usage events.
     ImportRef;
     /// A part of the events that an import recorded.

@@ -16,7 +16,7 @@ use crate::decimal::exact_add;
 use crate::money::{AmountOutOfRange, Currency, Money, MoneyError, Percentage, Price, SignedPrice};
 use crate::quantity::Quantity;
 use crate::rating::RatedTier;
-use crate::refs::{DocumentRef, LineItemId, ProductNo, UsageProductRef};
+use crate::refs::{CreditGrantRef, DocumentRef, LineItemId, ProductNo, UsageProductRef};
 use crate::tax::{ConvertedTax, TaxTreatment};
 use crate::text::OneLine;
 use crate::usage::EventChanges;
@@ -260,6 +260,15 @@ pub const fn sign(kind: DocumentKind) -> i64 {
     }
 }
 
+/// Returns an amount of a document of a kind as the family counts it: the amounts of a credit count below zero. The same function
+/// converts a counted amount to the amount on the document.
+///
+/// # Errors
+/// Returns [`MoneyError`] when the amount is out of range.
+pub fn signed_amount(kind: DocumentKind, amount: Money) -> Result<Money, MoneyError> {
+    if sign(kind) < 0 { Money::zero(amount.currency()).checked_sub(amount) } else { Ok(amount) }
+}
+
 /// Merges lines into a list. Lines with the same key, rates and days are added up.
 ///
 /// # Errors
@@ -448,21 +457,25 @@ pub struct BaseAndAmount {
 pub enum SumKey {
     /// The discounts of a product's lines at one combination of discount and tax.
     Discount(ProductNo, DiscountAndTax),
-    /// The tax of one treatment, on line amounts after discount.
+    /// The tax of one treatment, on line amounts after discount and prepaid credit.
     Tax(TaxTreatment),
+    /// The credit of a grant at one tax treatment. It has no base.
+    Prepaid(TaxTreatment, CreditGrantRef),
 }
 
 impl SumKey {
-    /// Returns the percentage that applies to the base.
-    pub const fn rate(&self) -> Percentage {
+    /// Returns the percentage that applies to the base; `None` for credit, which follows no rate.
+    pub const fn rate(&self) -> Option<Percentage> {
         match self {
-            Self::Discount(_, rates) => rates.discount,
-            Self::Tax(treatment) => treatment.rate,
+            Self::Discount(_, rates) => Some(rates.discount),
+            Self::Tax(treatment) => Some(treatment.rate),
+            Self::Prepaid(..) => None,
         }
     }
 }
 
-/// The discounts and taxes that a family's issued documents bill, with their bases (billing rules 5).
+/// The discounts and taxes that a family's issued documents bill, with their bases, and the credit that they have taken (billing
+/// rules 5, 12).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FamilySums(BTreeMap<SumKey, BaseAndAmount>);
 
@@ -487,6 +500,58 @@ impl FamilySums {
         self.0.is_empty()
     }
 
+    /// Returns the credit that the family has taken at each tax treatment from each grant, in signed minor units.
+    pub fn prepaid(&self) -> impl Iterator<Item = (&TaxTreatment, CreditGrantRef, i64)> {
+        self.0.iter().filter_map(|(key, sum)| match key {
+            SumKey::Prepaid(treatment, grant_ref) => Some((treatment, *grant_ref, sum.amount)),
+            SumKey::Discount(..) | SumKey::Tax(_) => None,
+        })
+    }
+
+    /// Returns the net amount of a tax treatment before credit, and the credit that the family has taken at it, in signed minor
+    /// units. A base of tax is the net amount less the credit.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn net_and_prepaid(&self, treatment: &TaxTreatment) -> Result<(i64, i64), AmountOutOfRange> {
+        let alike = self.prepaid().filter(|(other, ..)| *other == treatment);
+        let prepaid = alike.map(|(.., minor)| minor).try_fold(0i64, i64::checked_add).ok_or(AmountOutOfRange)?;
+        let base = self.get(&SumKey::Tax(treatment.clone())).base;
+        Ok((base.checked_add(prepaid).ok_or(AmountOutOfRange)?, prepaid))
+    }
+
+    /// Returns the net amount of the family's documents before credit, at all tax treatments.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn net(&self, currency: Currency) -> Result<Money, AmountOutOfRange> {
+        let mut net = 0i64;
+        for (key, sum) in &self.0 {
+            let added = match key {
+                SumKey::Tax(_) => sum.base,
+                SumKey::Prepaid(..) => sum.amount,
+                SumKey::Discount(..) => 0,
+            };
+            net = net.checked_add(added).ok_or(AmountOutOfRange)?;
+        }
+        Ok(Money::from_minor(net, currency))
+    }
+
+    /// Returns whether the credit at each tax treatment is at least zero and at most the net amount, which counts as at least zero
+    /// (billing rules 12). No grant gets back more than the family has taken of it.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn is_credit_lawful(&self) -> Result<bool, AmountOutOfRange> {
+        for (treatment, _, of_grant) in self.prepaid() {
+            let (net, prepaid) = self.net_and_prepaid(treatment)?;
+            if of_grant < 0 || prepaid > net.max(0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Adds to one sum.
     ///
     /// # Errors
@@ -504,7 +569,7 @@ impl FamilySums {
     /// # Errors
     /// Returns [`AmountOutOfRange`] when an amount is out of range.
     pub fn step(&self, key: &SumKey, base: i64, currency: Currency) -> Result<i64, AmountOutOfRange> {
-        let rate = key.rate();
+        let rate = key.rate().unwrap_or(Percentage::ZERO);
         let before = self.get(key);
         let whole = Money::from_minor(before.base.checked_add(base).ok_or(AmountOutOfRange)?, currency);
         whole.percent(rate)?.minor().checked_sub(before.amount).ok_or(AmountOutOfRange)

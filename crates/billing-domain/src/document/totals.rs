@@ -2,10 +2,12 @@
 //!
 //! Only [`lines_of_period`] converts usage, agreed quantities and charges to amounts, and only [`total_up`] computes totals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rust_decimal::Decimal;
 
+pub use super::net_price::NetPrice;
+pub use super::prepaid::PrepaidAmount;
 pub use super::usage_totals::{UsageTotals, usage_key};
 
 use super::DocumentKind;
@@ -20,7 +22,7 @@ use crate::codes::UnitCode;
 use crate::contract::terms::{MeteredCharge, ProductTerms, SelectedCharge, SelectedLineItem};
 use crate::contract::{Contract, ProductPeriod};
 use crate::decimal::exact_add;
-use crate::money::{Currency, DayShare, Money, MoneyError, Percentage, Price, SignedPrice};
+use crate::money::{Currency, DayShare, Money, MoneyError, Price, SignedPrice};
 use crate::rating::{Minimum, RatedFixed, RatedShare, RatedUsage, UsageFactors, rate, rate_prepaid, rate_quantities};
 use crate::refs::{ContractRef, PricingRef, ProductNo, UsageProductRef};
 use crate::tax::TaxTreatment;
@@ -37,9 +39,13 @@ pub struct DocumentContent {
     pub sub_total: Money,
     /// The sum of the products' discounts.
     pub total_discount: Money,
+    /// The credit that the document takes, or returns on a credit note.
+    pub prepaid: Vec<PrepaidAmount>,
+    /// The sum of the prepaid amounts.
+    pub total_prepaid: Money,
     /// The sum of the taxes.
     pub total_tax: Money,
-    /// `sub_total − total_discount + total_tax`.
+    /// `sub_total − total_discount − total_prepaid + total_tax`.
     pub total: Money,
 }
 
@@ -73,9 +79,9 @@ pub struct BilledProduct {
 pub struct Tax {
     /// Rate, category and reason.
     pub treatment: TaxTreatment,
-    /// The sum of the net amounts of the products with this treatment.
+    /// The sum of the net amounts of the products with this treatment, less the prepaid amounts.
     pub base: Money,
-    /// The amount that keeps the family's total tax equal to the rounded rate of its net amounts (billing rules 5).
+    /// The amount that keeps the family's total tax equal to the rounded rate of its bases (billing rules 5).
     pub amount: Money,
 }
 
@@ -92,8 +98,8 @@ pub struct RatedLines<'c> {
     pub lines: Vec<DocumentLine>,
 }
 
-/// Computes the content of a document of a kind from its lines. `before` holds the sums of the family's earlier documents
-/// (billing rules 5, 6).
+/// Computes the content of a document of a kind from its lines, without prepaid credit. `before` holds the sums of the family's
+/// earlier documents (billing rules 5, 6).
 ///
 /// # Errors
 /// Returns [`MoneyError`] when an amount is out of range.
@@ -121,24 +127,53 @@ pub fn total_up(
         })
     });
     let products = products.collect::<Result<Vec<_>, MoneyError>>()?;
-    let mut treatments: Vec<&TaxTreatment> = products.iter().map(|product| &product.rates.tax).collect();
-    treatments.sort();
-    treatments.dedup();
-    let tax = |treatment: &TaxTreatment| {
-        let alike = products.iter().filter(|product| product.rates.tax == *treatment).map(|product| product.net);
-        let base = Money::sum(currency, alike)?;
-        let step = before.step(&SumKey::Tax(treatment.clone()), sign(kind) * base.minor(), currency)?;
-        Ok(Tax { treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) })
-    };
-    let taxes = treatments.into_iter().map(tax).collect::<Result<Vec<_>, MoneyError>>()?;
     let sub_total = Money::sum(currency, products.iter().map(|product| product.sub_total))?;
     let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
-    let total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
-    let total = sub_total.checked_sub(total_discount)?.checked_add(total_tax)?;
-    Ok(DocumentContent { products, taxes, sub_total, total_discount, total_tax, total })
+    let zero = Money::zero(currency);
+    let (prepaid, taxes) = (Vec::new(), Vec::new());
+    let content = DocumentContent {
+        products,
+        taxes,
+        sub_total,
+        total_discount,
+        prepaid,
+        total_prepaid: zero,
+        total_tax: zero,
+        total: zero,
+    };
+    content.with_taxes(kind, before)
 }
 
 impl DocumentContent {
+    /// Returns the net amounts of the products by tax treatment, lowest rate first.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] when an amount is out of range.
+    pub fn nets(&self) -> Result<BTreeMap<&TaxTreatment, Money>, MoneyError> {
+        let mut nets = BTreeMap::new();
+        for product in &self.products {
+            let net = nets.entry(&product.rates.tax).or_insert(Money::zero(product.net.currency()));
+            *net = net.checked_add(product.net)?;
+        }
+        Ok(nets)
+    }
+
+    /// Computes the taxes and the total from the products and the prepaid amounts.
+    pub(super) fn with_taxes(mut self, kind: DocumentKind, before: &FamilySums) -> Result<Self, MoneyError> {
+        let currency = self.total.currency();
+        let mut taxes = Vec::new();
+        for (treatment, net) in self.nets()? {
+            let base = net.checked_sub(self.prepaid_at(treatment)?)?;
+            let step = before.step(&SumKey::Tax(treatment.clone()), sign(kind) * base.minor(), currency)?;
+            taxes.push(Tax { treatment: treatment.clone(), base, amount: Money::from_minor(sign(kind) * step, currency) });
+        }
+        self.total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
+        self.total =
+            self.sub_total.checked_sub(self.total_discount)?.checked_sub(self.total_prepaid)?.checked_add(self.total_tax)?;
+        self.taxes = taxes;
+        Ok(self)
+    }
+
     /// Returns the lines as ledger lines, for the sums of billing rules 5.
     pub fn ledger_lines(&self) -> Vec<LedgerLine> {
         self.products
@@ -162,6 +197,10 @@ impl DocumentContent {
         }
         for tax in &self.taxes {
             sums.add(SumKey::Tax(tax.treatment.normalized()), sign * tax.base.minor(), sign * tax.amount.minor())?;
+        }
+        for prepaid in &self.prepaid {
+            let key = SumKey::Prepaid(prepaid.treatment.normalized(), prepaid.grant_ref);
+            sums.add(key, 0, sign * prepaid.amount.minor())?;
         }
         Ok(())
     }
@@ -203,15 +242,18 @@ impl DocumentContent {
         });
         let taxes_add_up = self.taxes.iter().all(|tax| {
             let alike = self.products.iter().filter(|product| product.rates.tax == tax.treatment).map(|product| product.net);
-            Money::sum(currency, alike) == Ok(tax.base)
+            let net = Money::sum(currency, alike);
+            net.and_then(|net| net.checked_sub(self.prepaid_at(&tax.treatment)?)) == Ok(tax.base)
         });
-        let is_taxed = |product: &BilledProduct| self.taxes.iter().any(|tax| tax.treatment == product.rates.tax);
-        let net = self.sub_total.checked_sub(self.total_discount);
+        let is_taxed = |treatment: &TaxTreatment| self.taxes.iter().any(|tax| tax.treatment == *treatment);
+        let net = self.sub_total.checked_sub(self.total_discount).and_then(|net| net.checked_sub(self.total_prepaid));
         products_add_up
             && taxes_add_up
-            && self.products.iter().all(is_taxed)
+            && self.products.iter().all(|product| is_taxed(&product.rates.tax))
+            && self.prepaid.iter().all(|prepaid| is_taxed(&prepaid.treatment))
             && sum(&mut self.products.iter().map(|product| product.sub_total)) == Ok(self.sub_total)
             && sum(&mut self.products.iter().map(|product| product.discount)) == Ok(self.total_discount)
+            && sum(&mut self.prepaid.iter().map(|prepaid| prepaid.amount)) == Ok(self.total_prepaid)
             && sum(&mut self.taxes.iter().map(|tax| tax.amount)) == Ok(self.total_tax)
             && net.and_then(|net| net.checked_add(self.total_tax)) == Ok(self.total)
     }
@@ -309,75 +351,6 @@ fn add_charges(lines: &mut Vec<DocumentLine>, period: &ProductPeriod<'_>, charge
         lines.push(line);
     }
     Ok(())
-}
-
-/// The price of a period's lines after discount.
-#[derive(Clone, Copy, Debug)]
-pub struct NetPrice {
-    discount: Percentage,
-    /// The sum of the discountable amounts.
-    discountable: Money,
-    /// The sum of the other amounts.
-    fixed: Money,
-}
-
-impl NetPrice {
-    /// Computes the net price of lines, including charges.
-    ///
-    /// # Errors
-    /// Returns [`MoneyError`] when an amount is out of range.
-    pub fn of(lines: &[DocumentLine], period: &ProductPeriod<'_>, charges: &Charges) -> Result<Self, MoneyError> {
-        let zero = Money::zero(period.terms.pricing.currency);
-        let discount = period.terms.discount.unwrap_or(Percentage::ZERO);
-        let mut net = Self { discount, discountable: zero, fixed: zero };
-        for line in lines {
-            let charge = charges.of_line(line.line_item_id.as_ref());
-            net = net.plus(line.amount, charge.is_none_or(|charge| charge.discountable))?;
-        }
-        Ok(net)
-    }
-
-    /// Returns the net price with an additional amount.
-    ///
-    /// # Errors
-    /// Returns [`MoneyError`] when an amount is out of range.
-    pub fn plus(self, amount: Money, is_discountable: bool) -> Result<Self, MoneyError> {
-        Ok(if is_discountable {
-            Self { discountable: self.discountable.checked_add(amount)?, ..self }
-        } else {
-            Self { fixed: self.fixed.checked_add(amount)?, ..self }
-        })
-    }
-
-    /// Returns the net amount.
-    ///
-    /// # Errors
-    /// Returns [`MoneyError`] when the amount is out of range.
-    pub fn amount(&self) -> Result<Money, MoneyError> {
-        self.discountable.checked_sub(self.discountable.percent(self.discount)?)?.checked_add(self.fixed)
-    }
-
-    /// Subtracts the largest part of a negative amount that doesn't make the price negative, and returns that part.
-    fn take(&mut self, amount: Money, is_discountable: bool) -> Result<Money, MoneyError> {
-        let holds = |minor: i64| -> Result<Option<Self>, MoneyError> {
-            let less = self.plus(Money::from_minor(minor, amount.currency()), is_discountable)?;
-            Ok((less.amount()?.minor() >= 0).then_some(less))
-        };
-        let (mut taken, mut left, mut refused) = (0, *self, amount.minor());
-        if let Some(less) = holds(refused)? {
-            (taken, left) = (refused, less);
-        }
-        // The remaining price decreases as the subtracted part grows, so a binary search finds the largest part.
-        while taken - refused > 1 {
-            let tried = taken + (refused - taken) / 2;
-            match holds(tried)? {
-                Some(less) => (taken, left) = (tried, less),
-                None => refused = tried,
-            }
-        }
-        *self = left;
-        Ok(Money::from_minor(taken, amount.currency()))
-    }
 }
 
 /// Returns the lines that a step of usage adds to a period's price, before minimum amounts (billing rules 3). There is one line

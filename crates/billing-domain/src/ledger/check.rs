@@ -1,16 +1,17 @@
 //! The invariants of a book (billing rules 2, 5, 7). Each decision asserts the amount invariants; `verify` asserts all
 //! invariants of every book.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
 use crate::document::lines::{BillWith, FamilySums, LedgerLine, SumKey, sign};
 use crate::document::linking::{BillingSlot, part_in};
 use crate::document::{BookDocument, DocumentHead, LifecycleStatus, Purpose};
-use crate::money::Money;
+use crate::money::{AmountOutOfRange, Money};
 use crate::refs::{DocumentRef, ProductNo};
 use crate::refusal::Refusal;
+use crate::tax::TaxTreatment;
 
 use super::{ContractBook, Entry};
 
@@ -183,7 +184,7 @@ fn check_lines(book: &ContractBook, periods: &BTreeSet<(ProductNo, NaiveDate)>, 
     Ok(())
 }
 
-/// Checks that a family's discount and tax equal the rates applied to its sums (billing rules 5).
+/// Checks that a family's discount and tax equal the rates applied to its sums, and its credit (billing rules 5, 12).
 fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found: &mut Vec<String>) -> Result<(), Refusal> {
     let Some(root) = book.document(family) else {
         found.push(format!("family {family} has sums and no document"));
@@ -193,7 +194,7 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
     // After a void, a family may be off by a cent. The replacement at the same rates corrects the difference.
     let is_at = |line: &LedgerLine, key: &SumKey| match key {
         SumKey::Discount(no, rates) => line.key.product_no == *no && line.rates == *rates,
-        SumKey::Tax(treatment) => line.rates.tax == *treatment,
+        SumKey::Tax(treatment) | SumKey::Prepaid(treatment, _) => line.rates.tax == *treatment,
     };
     let is_mended = |void: &BookDocument, key: &SumKey| {
         let mut replacements = book.documents().filter(|other| other.head.replaces == Some(void.head.document_ref));
@@ -205,11 +206,13 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
     let void: Vec<&BookDocument> =
         book.documents().filter(|it| it.family == family && it.status == LifecycleStatus::Void).collect();
     for (key, sum) in sums.iter() {
-        let right = Money::from_minor(sum.base, currency).percent(key.rate())?.minor();
+        let Some(rate) = key.rate() else { continue };
+        let right = Money::from_minor(sum.base, currency).percent(rate)?.minor();
         if right != sum.amount && void.iter().all(|void| is_mended(void, key)) {
             found.push(format!("{}: {key:?} of {} is {}, not {right}", root.head.number, sum.base, sum.amount));
         }
     }
+    check_credit(&root.head, sums, found)?;
     let lines: i64 = book.documented().iter().filter(|(key, _)| key.family == family).map(|(_, minor)| minor).sum();
     let open: i64 = book
         .documents()
@@ -223,6 +226,31 @@ fn check_sums(book: &ContractBook, family: DocumentRef, sums: &FamilySums, found
     let discounted: i64 = sums.iter().filter(|(key, _)| matches!(key, SumKey::Discount(..))).map(|(_, sum)| sum.base).sum();
     if lines - open != discounted {
         found.push(format!("{}: its family's lines make {}, its sums {discounted}", root.head.number, lines - open));
+    }
+    Ok(())
+}
+
+/// Checks that a family has taken credit of at most its net amounts, and that tax is due on the rest (billing rules 12).
+fn check_credit(root: &DocumentHead, sums: &FamilySums, found: &mut Vec<String>) -> Result<(), Refusal> {
+    if sums.prepaid().next().is_none() {
+        return Ok(());
+    }
+    if !sums.is_credit_lawful()? {
+        found.push(format!("{}: its family's credit is below zero or above its net amounts: {sums:?}", root.number));
+    }
+    let mut nets: BTreeMap<&TaxTreatment, i64> = BTreeMap::new();
+    for (key, sum) in sums.iter() {
+        let (treatment, net) = match key {
+            SumKey::Discount(_, rates) => (&rates.tax, sum.base.checked_sub(sum.amount)),
+            SumKey::Tax(treatment) => (treatment, sum.base.checked_neg()),
+            SumKey::Prepaid(treatment, _) => (treatment, sum.amount.checked_neg()),
+        };
+        let of_treatment = nets.entry(treatment).or_default();
+        *of_treatment = net.and_then(|net| of_treatment.checked_add(net)).ok_or(AmountOutOfRange)?;
+    }
+    for (treatment, minor) in nets.into_iter().filter(|(_, minor)| *minor != 0) {
+        found
+            .push(format!("{}: {minor} of its family's net amounts at {treatment:?} are neither taxed nor prepaid", root.number));
     }
     Ok(())
 }

@@ -257,6 +257,8 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         taxes,
         sub_total: cents(sub_total),
         total_discount: cents(discount),
+        prepaid: Vec::new(),
+        total_prepaid: cents(0),
         total_tax: cents(805),
         total: cents(sub_total - discount + 805),
         products,
