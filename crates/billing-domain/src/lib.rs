@@ -34,6 +34,7 @@ pub mod catalog;
 pub mod charge;
 pub mod codes;
 pub mod contract;
+pub mod credit;
 pub mod decimal;
 pub mod document;
 pub mod einvoice;

@@ -8,6 +8,7 @@ pub mod amend;
 mod book;
 pub mod charge;
 pub mod check;
+pub mod credit;
 mod entry;
 pub mod issue;
 pub mod limit;

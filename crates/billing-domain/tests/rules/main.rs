@@ -6,6 +6,7 @@ mod amending;
 mod calendar_table;
 mod contract_chain;
 mod corners;
+mod covering;
 mod e_invoices;
 mod family_sums;
 mod histories;
