@@ -218,7 +218,11 @@ pub struct LimitValue {
     pub value: Decimal,
     /// What open holds would add to the number.
     pub held: Decimal,
-    /// What may still be used: the maximum less the number and the holds, at least zero. `None` without a maximum.
+    /// The free prepaid credit that covers usage of any contract, less what open holds would take; zero for the number of a service
+    /// period.
+    pub credit: Decimal,
+    /// What may still be used: the maximum less the number and the holds, with the free credit, at least zero. `None` without a
+    /// maximum.
     pub left: Option<Decimal>,
     /// How far the number is above the maximum, without holds; at least zero.
     pub above: Decimal,
@@ -235,11 +239,29 @@ impl LimitValue {
         (value, held): (Decimal, Decimal),
     ) -> Result<Self, AmountOutOfRange> {
         let max = limit.levels.max;
-        let above = max.map(|max| exact_add(value, -max)).transpose()?.unwrap_or(limit.metric.zero());
+        let credit = limit.metric.zero();
+        let above = max.map(|max| exact_add(value, -max)).transpose()?.unwrap_or(credit);
         let left = max.map(|max| exact_add(exact_add(max, -value)?, -held)).transpose()?;
-        // Minus zero would be written with its sign.
-        let at_least_zero = |number: Decimal| if number > Decimal::ZERO { number } else { Decimal::new(0, number.scale()) };
-        Ok(Self { limit, window, is_present, value, held, left: left.map(at_least_zero), above: at_least_zero(above) })
+        let (left, above) = (left.map(at_least_zero), at_least_zero(above));
+        Ok(Self { limit, window, is_present, value, held, credit, left, above })
+    }
+
+    /// Returns the same number with free prepaid credit, which adds to what may still be used.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn with_credit(self, credit: Decimal) -> Result<Self, AmountOutOfRange> {
+        let (max, judged) = (self.limit.levels.max, self.judged()?);
+        let left = max.map(|max| exact_add(exact_add(max, -judged)?, credit)).transpose()?;
+        Ok(Self { credit, left: left.map(at_least_zero), ..self })
+    }
+
+    /// Returns the number less the free credit. A rejection holds until it is lower: until less is owed, or more credit is free.
+    ///
+    /// # Errors
+    /// Returns [`AmountOutOfRange`] on overflow.
+    pub fn less_credit(&self) -> Result<Decimal, AmountOutOfRange> {
+        exact_add(self.value, -self.credit)
     }
 
     /// Returns the same number with holds up to a judged number.
@@ -248,7 +270,7 @@ impl LimitValue {
     /// Returns [`AmountOutOfRange`] on overflow.
     pub fn held_up_to(self, judged: Decimal) -> Result<Self, AmountOutOfRange> {
         let held = exact_add(judged, -self.value)?;
-        Self::new(self.limit, (self.window, self.is_present), (self.value, held))
+        Self::new(self.limit, (self.window, self.is_present), (self.value, held))?.with_credit(self.credit)
     }
 
     /// Returns the number by which usage is judged: with the open holds.
@@ -258,4 +280,9 @@ impl LimitValue {
     pub fn judged(&self) -> Result<Decimal, AmountOutOfRange> {
         exact_add(self.value, self.held)
     }
+}
+
+/// Returns a number that is at least zero. Minus zero would be written with its sign.
+fn at_least_zero(number: Decimal) -> Decimal {
+    if number > Decimal::ZERO { number } else { Decimal::new(0, number.scale()) }
 }

@@ -68,7 +68,7 @@ pub fn of_rejection(number: &LimitValue) -> LevelSteps {
     let LevelSteps { mut reached, mut steps } = of_number(&number.limit.levels, number);
     if let (Some(max), None) = (number.limit.levels.max, reached.max_at) {
         reached.window_start = number.window.map(|window| window.start());
-        reached.max_at = Some(number.value);
+        reached.max_at = Some(number.less_credit().unwrap_or(number.value));
         steps.push(Step { kind: NotificationType::LimitReached, level: max });
     }
     LevelSteps::new(reached, steps)
@@ -85,15 +85,15 @@ fn thresholds_reached(before: &LimitLevels, stated: &ReachedLevels, number: &Lim
     (is.len(), cleared.chain(reached).collect())
 }
 
-/// Returns the number at which the maximum was reached, if it is still reached. A rejection holds until the number is lower, or the
-/// maximum is edited.
+/// Returns the number at which the maximum was reached, if it is still reached. A rejection holds until the number less the free
+/// credit is lower, or the maximum is edited.
 fn max_reached(before: &LimitLevels, stated: &ReachedLevels, number: &LimitValue) -> Option<Decimal> {
     let max = number.limit.levels.max?;
     let is_edited = before.max != Some(max);
     match stated.max_at {
         Some(at) if number.value > max => Some(if at > max { at } else { number.value }),
         None if number.value > max => Some(number.value),
-        Some(at) if at > max || number.value < at || is_edited => None,
+        Some(at) if at > max || number.less_credit().is_ok_and(|number| number < at) || is_edited => None,
         stated => stated,
     }
 }
@@ -238,5 +238,21 @@ mod tests {
         assert_eq!(rejected.rejected_at(95), "reached 100");
         let before = std::mem::replace(&mut rejected.limit.levels, levels(Some(99), &[]));
         assert_eq!(rejected.edited(&before, 95), "cleared 100");
+    }
+
+    #[test]
+    fn a_rejection_is_cleared_when_more_credit_is_free() {
+        let mut watched = Watched::new(Some(0), &[]);
+        let with_credit = |watched: &Watched, credit: i64| {
+            let number = LimitValue::new(watched.limit.clone(), (Some(watched.window), true), (Decimal::ZERO, Decimal::ZERO));
+            number.and_then(|number| number.with_credit(Decimal::from(credit))).expect("a small number")
+        };
+        let rejected = of_rejection(&with_credit(&watched, 1));
+        assert_eq!(rejected.reached.max_at, Some(Decimal::NEGATIVE_ONE));
+        watched.limit.reached = rejected.reached;
+        for (credit, is_cleared) in [(0, false), (1, false), (2, true)] {
+            let steps = of_number(&watched.limit.levels, &with_credit(&watched, credit));
+            assert_eq!(steps.reached.max_at.is_none(), is_cleared, "{credit}");
+        }
     }
 }
