@@ -3,6 +3,7 @@
 
 mod calculations;
 mod contents;
+mod credit;
 mod entries;
 mod legal_particulars;
 mod rows;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use super::Entry;
+use super::credit::CreditView;
 use crate::calendar::Timestamp;
 use crate::charge::{Charge, Charges};
 use crate::contract::terms::ProductTerms;
@@ -87,6 +89,8 @@ pub struct ContractBook {
     sums: BTreeMap<DocumentRef, FamilySums>,
     usage: UsageTotals,
     charges: Charges,
+    /// The credit of the customer; `None` for a customer without.
+    credit: Option<Arc<CreditView>>,
     with_events: BTreeSet<DocumentRef>,
     entries: Vec<Entry>,
     /// The number of entries that are already checked.
@@ -125,6 +129,7 @@ impl ContractBook {
             sums: BTreeMap::new(),
             usage: UsageTotals::default(),
             charges: Charges::default(),
+            credit: None,
             with_events: BTreeSet::new(),
             entries: Vec::new(),
             checked: 0,

@@ -32,8 +32,8 @@ pub fn check(book: &ContractBook) -> Result<Vec<String>, Refusal> {
     for (family, sums) in book.sums() {
         check_sums(book, family, sums, &mut found)?;
     }
-    for draft in book.documents().filter(|document| document.status == LifecycleStatus::Draft) {
-        if !book.content(draft.head.document_ref)?.adds_up() {
+    for (draft, content) in book.draft_contents()? {
+        if !content.adds_up() {
             found.push(format!("{}: its totals are not the sums of its lines", draft.head.number));
         }
     }

@@ -10,7 +10,9 @@ use chrono::NaiveDate;
 
 use crate::calendar::Period;
 use crate::credit::{CreditDraw, CreditGrant};
-use crate::document::lines::{FamilySums, SumKey};
+use crate::document::lines::{FamilySums, SumKey, sign};
+use crate::document::totals::DocumentContent;
+use crate::document::{BookDocument, DocumentHead};
 use crate::money::{AmountOutOfRange, Money, MoneyError, MoneySum};
 use crate::receivables::AccountKey;
 use crate::refs::{ContractRef, CreditGrantRef, DocumentRef};
@@ -76,6 +78,33 @@ impl CreditFamily {
     /// Returns the position among the families of an account: the earliest is covered first.
     pub fn position(&self) -> (NaiveDate, DocumentRef) {
         (self.first_day, self.family)
+    }
+
+    /// Returns the family of a root document, without drafts.
+    pub(super) fn of_root(root: &BookDocument, sums: FamilySums) -> Self {
+        let DocumentHead { document_ref, contract_ref, period, .. } = &root.head;
+        Self {
+            family: *document_ref,
+            account: AccountKey::of(root),
+            contract_ref: *contract_ref,
+            first_day: period.start(),
+            sums,
+            drafts: Vec::new(),
+        }
+    }
+}
+
+impl CreditNeed {
+    /// Returns the need of a document with a content.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] when an amount is out of range.
+    pub(super) fn of(head: &DocumentHead, content: &DocumentContent) -> Result<Self, MoneyError> {
+        let start = content.lines().map(|line| line.service_period.start()).min();
+        let end = content.lines().map(|line| line.service_period.end()).max();
+        let days = start.zip(end).and_then(|(start, end)| Period::new(start, end)).unwrap_or(head.period);
+        let nets = content.nets()?.into_iter().map(|(tax, net)| (tax.clone(), sign(head.kind) * net.minor())).collect();
+        Ok(Self { document_ref: head.document_ref, days, nets })
     }
 }
 

@@ -9,11 +9,12 @@ use super::{ContractBook, Entry, IdGenerator, post};
 use crate::calendar::{Period, Timestamp};
 use crate::contract::ProductPeriod;
 use crate::decimal::exact_add;
-use crate::document::lines::sign;
+use crate::document::BookDocument;
+use crate::document::lines::signed_amount;
 use crate::document::totals::{NetPrice, lines_of_period, usage_key};
 use crate::hold::OpenEntry;
 use crate::limit::{Limit, LimitMetric, LimitReached, LimitValue};
-use crate::money::{Money, MoneyError, MoneySum};
+use crate::money::{Money, MoneySum};
 use crate::receivables::AccountKey;
 use crate::refs::{LineItemId, ProductNo, UsageProductRef};
 use crate::refusal::Refusal;
@@ -84,29 +85,28 @@ fn quantity_of(
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
-fn added_to_account(book: &ContractBook, account: &AccountKey) -> Result<MoneySum, Refusal> {
+pub(crate) fn added_to_account(book: &ContractBook, account: &AccountKey) -> Result<MoneySum, Refusal> {
     let mut sum = MoneySum::zero(account.currency);
-    for (draft, total) in book.draft_totals()? {
-        if AccountKey::of(draft) == *account {
-            sum = sum.checked_add(signed(sign(draft.head.kind), total)?)?;
+    // What a sale of credit owes is owed for the credit, which covers nothing until then.
+    let counts = |document: &BookDocument| AccountKey::of(document) == *account && !book.is_sale(document.family);
+    for (draft, content) in book.draft_contents()? {
+        if counts(draft) {
+            sum = sum.checked_add(signed_amount(draft.head.kind, content.total)?)?;
         }
     }
     for entry in book.entries() {
-        let (document_ref, total, direction) = match entry {
-            Entry::Issued { document_ref, issued, .. } => (*document_ref, issued.content.total, 1),
-            Entry::Voided { document_ref, content, .. } => (*document_ref, content.total, -1),
+        let (document_ref, content, is_void) = match entry {
+            Entry::Issued { document_ref, issued, .. } => (*document_ref, &issued.content, false),
+            Entry::Voided { document_ref, content, .. } => (*document_ref, &**content, true),
             _ => continue,
         };
         let document = book.require_document(document_ref)?;
-        if AccountKey::of(document) == *account {
-            sum = sum.checked_add(signed(direction * sign(document.head.kind), total)?)?;
+        if counts(document) {
+            let total = signed_amount(document.head.kind, content.total)?;
+            sum = if is_void { sum.checked_sub(total)? } else { sum.checked_add(total)? };
         }
     }
     Ok(sum)
-}
-
-fn signed(sign: i64, amount: Money) -> Result<Money, MoneyError> {
-    if sign < 0 { Money::zero(amount.currency()).checked_sub(amount) } else { Ok(amount) }
 }
 
 /// Returns whether a book that has not all rows shows what open entries of holds would change.
@@ -234,6 +234,20 @@ mod tests {
             let number = &values(&[(value, max)])[0];
             let found = (number.left.map(|left| left.to_string()), number.above.to_string());
             assert_eq!(found, (Some(left.to_owned()), above.to_owned()));
+        }
+    }
+
+    #[test]
+    fn free_credit_adds_to_what_is_left_and_not_to_the_number() {
+        // What is owed, free credit and max, and what is left.
+        for (value, credit, max, left) in
+            [(0, 9_800, 0, "98.00"), (144, 0, 0, "0.00"), (144, 100, 0, "0.00"), (500, 250, 1_000, "7.50")]
+        {
+            let number = values(&[(value, max)]).remove(0).with_credit(Decimal::new(credit, 2)).expect("a small number");
+            assert_eq!(number.left.map(|left| left.to_string()).as_deref(), Some(left), "{value} {credit} {max}");
+            let held = number.clone().held_up_to(Decimal::new(value + 50, 2)).expect("a small number");
+            assert_eq!((held.held, held.credit), (Decimal::new(50, 2), number.credit));
+            assert_eq!(held.value, number.value);
         }
     }
 }

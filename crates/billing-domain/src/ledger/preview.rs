@@ -132,7 +132,7 @@ fn show(
     places: &[BillingSlot],
     now: Timestamp,
 ) -> Result<Vec<DocumentPreview>, Refusal> {
-    let mut ids = ProvisionalIds(u128::MAX);
+    let mut ids = ProvisionalIds(u128::MAX - u128::from(u32::MAX));
     let mut shown: Vec<DocumentRef> = Vec::new();
     for slot in places {
         let document_ref = planned.document_in(*slot, now, &mut ids)?;
@@ -205,7 +205,7 @@ struct ProvisionalIds(u128);
 
 impl IdGenerator for ProvisionalIds {
     fn next_id(&mut self) -> uuid::Uuid {
-        self.0 -= 1;
+        self.0 += 1;
         uuid::Uuid::from_u128(self.0)
     }
 }

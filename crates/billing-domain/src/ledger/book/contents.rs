@@ -12,35 +12,29 @@ impl ContractBook {
     /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
     pub fn content(&self, document_ref: DocumentRef) -> Result<DocumentContent, Refusal> {
         let document = self.require_document(document_ref)?;
-        // Discount and tax are differences to the issued documents, then to the drafts that are issued earlier (billing rules 5).
-        let mut sums = self.sums_of(document.family);
-        for other in self.drafts_of_family(document.family)? {
-            let content = total_up(other.head.currency, other.head.kind, self.rated_lines(other, None)?, &sums)?;
-            if other.head.document_ref == document_ref {
-                return Ok(content);
-            }
-            content.add_to(&mut sums, other.head.kind, 1)?;
-        }
-        Err(Refusal::Broken(format!("document {document_ref} is no draft")))
+        let contents = match self.credit() {
+            // Without credit, a draft depends on its family alone.
+            None => self.drafts_before_credit(document.family)?,
+            Some(_) => self.draft_contents()?,
+        };
+        let own = contents.into_iter().find(|(draft, _)| draft.head.document_ref == document_ref);
+        own.map(|(_, content)| content).ok_or_else(|| Refusal::Broken(format!("document {document_ref} is no draft")))
     }
 
-    /// Returns the drafts with their totals, as [`content`](Self::content) computes them. Drafts of one family follow each other.
-    ///
-    /// # Errors
-    /// Returns the errors of [`content`](Self::content).
-    pub fn draft_totals(&self) -> Result<Vec<(&BookDocument, Money)>, Refusal> {
-        let drafts = self.documents().filter(|document| document.status == LifecycleStatus::Draft);
-        let families: BTreeSet<DocumentRef> = drafts.map(|draft| draft.family).collect();
-        let mut totals = Vec::new();
-        for family in families {
-            let mut sums = self.sums_of(family);
-            for draft in self.drafts_of_family(family)? {
-                let content = total_up(draft.head.currency, draft.head.kind, self.rated_lines(draft, None)?, &sums)?;
-                content.add_to(&mut sums, draft.head.kind, 1)?;
-                totals.push((draft, content.total));
-            }
+    /// Returns the contents of a family's drafts without credit, in the order of their issue. Discount and tax are differences to
+    /// the issued documents, then to the drafts that are issued earlier (billing rules 5). Credit changes no discount.
+    pub(in crate::ledger) fn drafts_before_credit(
+        &self,
+        family: DocumentRef,
+    ) -> Result<Vec<(&BookDocument, DocumentContent)>, Refusal> {
+        let mut sums = self.sums_of(family);
+        let mut contents = Vec::new();
+        for draft in self.drafts_of_family(family)? {
+            let content = total_up(draft.head.currency, draft.head.kind, self.rated_lines(draft, None)?, &sums)?;
+            content.add_to(&mut sums, draft.head.kind, 1)?;
+            contents.push((draft, content));
         }
-        Ok(totals)
+        Ok(contents)
     }
 
     /// Returns the content of a draft if it is issued now with the lines that `keep` selects. Its discount and tax build on the
@@ -59,7 +53,8 @@ impl ContractBook {
         for rated in &mut lines {
             rated.lines.retain(&keep);
         }
-        Ok(total_up(document.head.currency, document.head.kind, lines, &self.sums_of(document.family))?)
+        let content = total_up(document.head.currency, document.head.kind, lines, &self.sums_of(document.family))?;
+        self.with_credit_if_issued(document, content)
     }
 
     /// Returns the current content of a draft with all data that is frozen when the draft is discarded.

@@ -66,6 +66,7 @@ impl ContractBook {
                 })?;
                 self.add_lines(*document_ref, issued.content.ledger_lines())?;
                 issued.content.add_to(self.sums.entry(family).or_default(), kind, 1)?;
+                self.note_credit(*document_ref, &issued.content, 1)?;
                 self.converted_taxes.extend(issued.converted_tax().map(|tax| (*document_ref, tax)));
                 self.note_billed(*document_ref);
             }
@@ -87,6 +88,7 @@ impl ContractBook {
                     (document.family, document.head.kind)
                 })?;
                 content.add_to(self.sums.entry(family).or_default(), kind, -1)?;
+                self.note_credit(*document_ref, content, -1)?;
             }
             Entry::EventsMoved { from, to, of } => {
                 if self.with_events.contains(from) {

@@ -39,6 +39,11 @@ pub fn void(
             "a document with adjustments or child documents cannot be voided",
         ));
     }
+    if !book.can_give_back(&document, content)? {
+        let detail = "a document cannot be voided if it returned credit, or if later documents of its family did: change its \
+                      usage, or edit the contract from a past date";
+        return Err(Refusal::conflict("document_has_dependents", detail));
+    }
     let contract = Arc::clone(&book.contract);
     let mut carriers: BTreeMap<BillingSlot, (ProductNo, NaiveDate)> = BTreeMap::new();
     for line in content.ledger_lines() {
