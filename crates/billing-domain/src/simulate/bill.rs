@@ -6,13 +6,16 @@ use super::document::{SimulatedDocument, overview};
 use super::life::{Frozen, Life};
 use crate::calendar::Timestamp;
 use crate::contract::{Contract, ContractState};
+use crate::credit::CreditBalance;
 use crate::document::lines::sign;
 use crate::document::totals::DocumentContent;
 use crate::ledger::ContractBook;
 use crate::ledger::issue::Failure;
+use crate::ledger::limit;
 use crate::ledger::overdue::{self, Overdue, VersionTimes};
 use crate::ledger::preview::{self, DocumentPreview};
-use crate::money::{Currency, Money};
+use crate::money::{AmountOutOfRange, Currency, Money};
+use crate::receivables::AccountKey;
 use crate::refs::DocumentRef;
 use crate::refusal::Refusal;
 
@@ -24,13 +27,16 @@ pub struct Bill {
     documents: Vec<SimulatedDocument>,
     void: Vec<SimulatedDocument>,
     events: BTreeMap<String, DocumentRef>,
+    /// The account of the first product.
+    account: Option<AccountKey>,
     unapplied: Money,
     failed: Vec<Failure>,
     versions: VersionTimes,
 }
 
 impl Bill {
-    pub(super) fn of(life: Life) -> Result<Self, Refusal> {
+    pub(super) fn of(mut life: Life) -> Result<Self, Refusal> {
+        life.learn()?;
         life.require_lawful()?;
         let (mut documents, mut void) = (Vec::new(), Vec::new());
         for document in life.book.documents() {
@@ -49,10 +55,11 @@ impl Bill {
         }
         let events = life.events.iter().filter_map(|event| Some((event.name.clone()?, event.listed_on)));
         let (events, currency) = (events.collect(), currency(&life.book.contract)?);
-        let unapplied = i64::try_from(life.accounts.unapplied(currency)).map_err(|_| crate::money::AmountOutOfRange)?;
+        let unapplied = i64::try_from(life.accounts.unapplied(currency)).map_err(|_| AmountOutOfRange)?;
         let unapplied = Money::from_minor(unapplied, currency);
+        let account = life.first_account().ok();
         let (now, failed, versions) = (life.now, life.failed, life.versions);
-        Ok(Self { book: life.book, now, documents, void, events, unapplied, failed, versions })
+        Ok(Self { book: life.book, now, documents, void, events, account, unapplied, failed, versions })
     }
 
     /// Returns the documents in force, in the order of opening.
@@ -133,6 +140,39 @@ impl Bill {
     /// refunded.
     pub const fn unapplied(&self) -> Money {
         self.unapplied
+    }
+
+    /// Returns the amounts of the credit grant with a name.
+    ///
+    /// # Panics
+    /// Panics if no grant has the name.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] if an amount overflows.
+    #[track_caller]
+    pub fn credit(&self, name: &str) -> Result<CreditBalance, Refusal> {
+        let mut grants = self.book.credit().into_iter().flat_map(|credit| &credit.grants);
+        let grant = grants.find(|grant| grant.name.as_str() == name);
+        let grant = grant.unwrap_or_else(|| panic!("no grant is named {name:?}"));
+        Ok(grant.balance(&self.book.draft_draws()?)?)
+    }
+
+    /// Returns the amount that a limit of the amount owed counts, in the account of the first product: what is due, written off and
+    /// on drafts, less what is unapplied (billing rules 11). What is owed for credit doesn't count.
+    ///
+    /// # Errors
+    /// Returns a [`Refusal`] if an amount overflows.
+    pub fn owed_with_drafts(&self) -> Result<Money, Refusal> {
+        let Some(account) = &self.account else { return Ok(self.money(0)) };
+        let sales = self.book.credit().map(|credit| &credit.sales);
+        let mut sum = limit::added_to_account(&self.book, account)?.checked_sub(self.unapplied)?;
+        for document in self.in_currency().filter(|document| document.status.is_issued()) {
+            let is_sale = sales.is_some_and(|sales| sales.contains(&document.document.family));
+            if !is_sale && AccountKey::of(&document.document) == *account {
+                sum = sum.checked_add(document.amount_due().unwrap_or(self.money(0)))?.checked_add(document.written_off()?)?;
+            }
+        }
+        Ok(self.money(i64::try_from(sum.minor()).map_err(|_| AmountOutOfRange)?))
     }
 
     /// Returns the contract.

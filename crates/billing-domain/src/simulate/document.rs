@@ -9,7 +9,7 @@ use crate::calendar::Period;
 use crate::document::legal_particulars::missing;
 use crate::document::lines::DocumentLine;
 use crate::document::numbering::DocumentNumber;
-use crate::document::totals::{DocumentContent, Tax};
+use crate::document::totals::{DocumentContent, PrepaidAmount, Tax};
 use crate::document::{AtIssue, BookDocument, DocumentKind, DocumentState, IssuedDocument, LifecycleStatus, Purpose};
 use crate::einvoice::business_terms::BusinessTerms;
 use crate::einvoice::{self, EInvoiceError};
@@ -88,6 +88,12 @@ impl SimulatedDocument {
     /// Returns the sum of the discounts.
     pub const fn discount(&self) -> Money {
         self.content.total_discount
+    }
+
+    /// Returns the name of the grant and the amount of each prepaid amount: `Credit 60.00`.
+    pub fn prepaid(&self) -> Vec<String> {
+        let shown = |prepaid: &PrepaidAmount| format!("{} {}", prepaid.name.as_str(), prepaid.amount.to_decimal());
+        self.content.prepaid.iter().map(shown).collect()
     }
 
     /// Returns the tax at a rate in percent.

@@ -22,6 +22,7 @@ use crate::ledger::overdue::VersionTimes;
 use crate::ledger::{ContractBook, Entry, amend as amending, check, issue};
 use crate::metadata::Metadata;
 use crate::party::{Customer, CustomerProfile};
+use crate::receivables::AccountKey;
 use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, ProductNo};
 use crate::refusal::Refusal;
 use crate::tax::ExchangeRate;
@@ -139,7 +140,7 @@ impl Life {
         &mut self,
         decide: impl FnOnce(&mut Self, &mut dyn FnMut() -> Uuid) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
-        self.learn();
+        self.learn()?;
         let mut ids = self.ids;
         let decided = decide(self, &mut || next_id(&mut ids));
         self.ids = ids;
@@ -177,7 +178,8 @@ impl Life {
     }
 
     /// Loads the data into the book that an application reads before a decision.
-    fn learn(&mut self) {
+    pub(super) fn learn(&mut self) -> Result<(), Refusal> {
+        self.learn_sales()?;
         let live = self.events.iter().filter(|event| !event.is_deleted);
         self.book.put_events(live.map(|event| event.listed_on).collect::<BTreeSet<_>>());
         for pair in self.book.missing_exchange_rates(self.now) {
@@ -185,6 +187,20 @@ impl Life {
             let rate = self.rates.iter().filter(known).max_by_key(|rate| rate.date).copied();
             self.book.set_exchange_rate(pair, rate);
         }
+        Ok(())
+    }
+
+    /// Returns a new identifier.
+    pub(super) const fn new_id(&mut self) -> Uuid {
+        next_id(&mut self.ids)
+    }
+
+    /// Returns the account of the first product.
+    pub(super) fn first_account(&self) -> Result<AccountKey, Refusal> {
+        let first = self.book.contract.products.first().and_then(|product| product.newest_terms());
+        let first = first.ok_or_else(|| Refusal::Broken("the contract has no product".to_owned()))?;
+        let customer_id = self.book.customer.id;
+        Ok(AccountKey { customer_id, entity_ref: first.entity_ref.clone(), currency: first.pricing.currency })
     }
 
     /// Moves the clock. Unless automatic runs are off, issues each document when it is due, after all steps of an
@@ -282,7 +298,7 @@ fn put_prices(catalog: &mut Catalog, prices: &PriceList) -> Result<(), Refusal> 
     Ok(())
 }
 
-fn next_id(ids: &mut u128) -> Uuid {
+const fn next_id(ids: &mut u128) -> Uuid {
     *ids += 1;
     Uuid::from_u128(*ids)
 }

@@ -43,6 +43,7 @@
 mod accounts;
 mod bill;
 mod change;
+mod credit;
 mod document;
 mod event;
 mod events;
@@ -58,6 +59,7 @@ mod value;
 
 pub use bill::Bill;
 pub use change::{ContractChange, QuantityEdit, quantity_of};
+pub use credit::{CreditTerms, credit};
 pub use document::{SimulatedDocument, SimulatedLine, overview};
 pub use event::EventChange;
 pub use party::{ChargeChange, ChargeTerms, CustomerChange, DefaultTax, EntityChange, charge, customer, default_tax, entity};

@@ -35,10 +35,7 @@ impl Life {
 
     /// Records a deposit to the entity and in the currency of the first product.
     pub(super) fn deposit(&mut self, amount: &str) -> Result<(), Refusal> {
-        let first = self.book.contract.products.first().and_then(|product| product.newest_terms());
-        let first = first.ok_or_else(|| Refusal::Broken("the contract has no product".to_owned()))?;
-        let customer_id = self.book.customer.id;
-        let key = AccountKey { customer_id, entity_ref: first.entity_ref.clone(), currency: first.pricing.currency };
+        let key = self.first_account()?;
         let facts = facts(amount);
         let payment_ref =
             self.on_account(&key, &mut |account, context, mut ids| account.record_deposit(&facts, context, &mut ids))?;

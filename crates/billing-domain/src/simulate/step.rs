@@ -1,6 +1,7 @@
 //! The steps of a simulation, each at an instant.
 
 use super::change::{ContractChange, QuantityEdit};
+use super::credit::CreditTerms;
 use super::event::{EventChange, Labels};
 use super::events::recount;
 use super::life::Life;
@@ -259,6 +260,11 @@ impl StepBuilder {
     pub fn deposit(self, amount: &str) -> Simulation {
         let amount = amount.to_owned();
         self.step(move |life| life.deposit(&amount))
+    }
+
+    /// Grants credit to the customer. Documents in force keep what they took; drafts take it at once.
+    pub fn grant(self, terms: CreditTerms) -> Simulation {
+        self.step(move |life| life.grant(&terms))
     }
 
     /// Reverses the payment or refund with a name.

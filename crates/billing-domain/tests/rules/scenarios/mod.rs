@@ -5,6 +5,7 @@ mod cancels;
 mod changed_structure;
 mod charging;
 mod corrections;
+mod credit;
 mod deposits;
 mod due_upon_usage;
 mod edits;
