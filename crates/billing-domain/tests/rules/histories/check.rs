@@ -62,6 +62,7 @@ impl World {
         }
         self.check_events()?;
         self.check_charges(&parts)?;
+        self.check_prepaid()?;
         self.check_money()
     }
 
@@ -107,6 +108,14 @@ impl World {
                 let sum = seen.discounts.entry((document.family, product.product_no.0, rates)).or_insert((0, 0));
                 *sum = (sum.0 + sign * of_lines, sum.1 + sign * product.discount.minor());
             }
+            let mut prepaid = 0;
+            for of_grant in &content.prepaid {
+                prepaid += of_grant.amount.minor();
+                match bases.get_mut(&of_grant.treatment) {
+                    Some(base) => *base -= of_grant.amount.minor(),
+                    None => return Err(format!("{} takes credit at another tax: {of_grant:?}", self.reported(document))),
+                }
+            }
             let mut tax = 0;
             for of_rate in &content.taxes {
                 if bases.remove(&of_rate.treatment) != Some(of_rate.base.minor()) {
@@ -119,7 +128,8 @@ impl World {
             let adds_up = content.sub_total.minor() == sub_total
                 && content.total_discount.minor() == discount
                 && content.total_tax.minor() == tax
-                && content.total.minor() == sub_total - discount + tax
+                && content.total_prepaid.minor() == prepaid
+                && content.total.minor() == sub_total - discount - prepaid + tax
                 && bases.is_empty();
             if !adds_up {
                 return Err(format!("the totals of {} don't add up", self.reported(document)));

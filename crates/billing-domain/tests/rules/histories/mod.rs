@@ -15,6 +15,7 @@
 mod check;
 mod concrete;
 mod convert;
+mod credit;
 mod follow;
 mod generate;
 mod model;

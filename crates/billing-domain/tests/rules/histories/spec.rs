@@ -276,6 +276,20 @@ pub(crate) enum MoneySpec {
     WriteOff { document: usize, undo: bool },
 }
 
+/// A credit grant. Days count from today.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GrantSpec {
+    pub(crate) minor: i64,
+    /// The invoice that sells the credit, among the invoices; mostly one that can. Without it, the credit is given.
+    pub(crate) source: Option<usize>,
+    /// Whether sold credit is usable before its invoice is paid.
+    pub(crate) when_issued: bool,
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+    /// The document or else the pricing whose account has the given credit.
+    pub(crate) account: usize,
+}
+
 /// One step of a history. Numbers that name products, events and documents are taken modulo their count, so that any step can
 /// be left out.
 #[derive(Clone, Debug)]
@@ -302,6 +316,13 @@ pub(crate) enum Step {
         applies_balance: bool,
     },
     Money(MoneySpec),
+    Grant(GrantSpec),
+    /// An edit of the amount and the last day of a grant.
+    EditGrant {
+        grant: usize,
+        minor: Option<i64>,
+        to: Option<Option<i64>>,
+    },
     Edit {
         since: SinceSpec,
         version: bool,
