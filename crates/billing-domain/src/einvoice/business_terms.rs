@@ -209,7 +209,7 @@ pub struct Account {
     pub bic: Option<String>,
 }
 
-/// A discount on the document (BG-20).
+/// A discount on the document, or prepaid credit (BG-20).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// BT-92.

@@ -10,7 +10,7 @@ use crate::codes::UnitCode;
 use crate::decimal::WideDecimal;
 use crate::document::calculation::LineCalculation;
 use crate::document::lines::DocumentLine;
-use crate::document::totals::{BilledProduct, DocumentContent};
+use crate::document::totals::{BilledProduct, DocumentContent, PrepaidAmount};
 use crate::money::{Money, Percentage};
 use crate::party::legal::{EInvoiceProfile, Language};
 
@@ -82,7 +82,7 @@ fn quantity_and_price(line: &DocumentLine) -> Option<(Decimal, Decimal)> {
     found.map(|(quantity, price)| if price < Decimal::ZERO { (-quantity, -price) } else { (quantity, price) })
 }
 
-/// Returns the discounts, one for each product with a discount.
+/// Returns the discounts, one for each product with a discount, then the prepaid credit of each grant.
 pub(super) fn allowances(content: &DocumentContent) -> Vec<Allowance> {
     let discounted = content.products.iter().filter(|product| product.discount.minor() != 0);
     let allowance = |product: &BilledProduct| Allowance {
@@ -93,7 +93,20 @@ pub(super) fn allowances(content: &DocumentContent) -> Vec<Allowance> {
         reason: None,
         reason_code: Some(DISCOUNT),
     };
-    discounted.map(allowance).collect()
+    discounted.map(allowance).chain(content.prepaid.iter().map(prepaid_allowance)).collect()
+}
+
+/// Returns prepaid credit as an allowance. Its reason names the invoice that sold the credit.
+fn prepaid_allowance(prepaid: &PrepaidAmount) -> Allowance {
+    let name = prepaid.name.as_str();
+    Allowance {
+        amount: prepaid.amount,
+        percentage: None,
+        category: category_of(&prepaid.treatment),
+        rate: prepaid.treatment.rate,
+        reason: filled(&prepaid.sold_by.as_ref().map_or_else(|| name.to_owned(), |number| format!("{name}, {number}"))),
+        reason_code: None,
+    }
 }
 
 /// Returns the base and the percentage of a discount if they give its amount.

@@ -230,10 +230,11 @@ fn totals(issued: &IssuedDocument) -> Result<Totals, EInvoiceError> {
         }
         None => (Money::zero(content.total.currency()), content.total),
     };
+    let allowances = content.total_discount.checked_add(content.total_prepaid)?;
     Ok(Totals {
         lines: content.sub_total,
-        allowances: content.total_discount,
-        net: content.sub_total.checked_sub(content.total_discount)?,
+        allowances,
+        net: content.sub_total.checked_sub(allowances)?,
         tax: content.total_tax,
         total: content.total,
         paid,

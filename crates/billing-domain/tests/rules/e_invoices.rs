@@ -1,6 +1,8 @@
 //! Tests of e-invoices: the business terms of documents, and the terms that documents lack (billing rules 10).
 
 use billing_domain::codes::{AddressScheme, IdentifierScheme};
+use billing_domain::contract::schedule::CycleUnit;
+use billing_domain::contract::terms::PaymentTime;
 use billing_domain::einvoice::business_terms::{Allowance, BusinessTerms, InvoiceLine, TaxSubtotal, Totals, TypeCode};
 use billing_domain::einvoice::{EInvoiceError, Syntax, missing_of_parties};
 use billing_domain::money::Money;
@@ -9,8 +11,8 @@ use billing_domain::party::legal::{
 };
 use billing_domain::party::{Address, CustomerProfile, EntityProfile, NetTerms, OnlinePaymentDetails};
 use billing_domain::simulate::{
-    Bill, CustomerChange, EntityChange, Prices, SimulatedDocument, Simulation, Terms, charge, customer, entity, flat, graduated,
-    package, per_unit, pricing, terms,
+    Bill, CustomerChange, EntityChange, Prices, SimulatedDocument, Simulation, Terms, charge, credit, customer, entity, flat,
+    graduated, package, per_unit, pricing, terms,
 };
 use billing_domain::tax::TaxCategory;
 use billing_testkit::{CountingIds, fixtures};
@@ -506,4 +508,22 @@ fn a_profile_has_its_syntaxes() {
         assert_eq!(syntaxes(profile), expected, "{profile:?}");
         assert!(profile == None || profile.allows(profile.default_syntax()), "{profile:?}");
     }
+}
+
+#[test]
+fn prepaid_credit_is_an_allowance_that_names_the_invoice_of_its_sale() {
+    let sale = terms("2026-01-01", "2026-01-01").pricing("credit").fixed("credit", "30.00").tax(20);
+    let sale = sale.payment_time(PaymentTime::BeforeUse).billing_cycle(CycleUnit::OneTime, 1);
+    let story = complete().contract(plan().tax(20).discount(10)).contract(sale).created("2026-01-01");
+    let story =
+        story.on("2026-01-02").pay("UB-INV-1", "36.00").on("2026-01-02").grant(credit("Credit", "30.00").sold_by("UB-INV-1"));
+    let story = story.on("2026-01-02").grant(credit("Gift", "5.00"));
+    let bill = story.until("2026-02-05").expect("a bill");
+    let document = written(bill.document("UB-INV-2"));
+    // 49.00 less a discount of 4.90, a gift of 5.00 and credit of 30.00.
+    assert_eq!(sums(&document), ["49.00", "39.90", "9.10", "1.82", "10.92"]);
+    let shown = |allowance: &Allowance| (amount(allowance.amount), allowance.reason.clone().unwrap_or_default());
+    let allowances: Vec<(String, String)> = document.allowances.iter().map(shown).collect();
+    let expected = [("4.90", ""), ("5.00", "Gift"), ("30.00", "Credit, UB-INV-1")];
+    assert_eq!(allowances, expected.map(|(amount, reason)| (amount.to_owned(), reason.to_owned())));
 }
