@@ -18,5 +18,6 @@ mod notifications;
 mod papers;
 mod quantities;
 mod scenarios;
+mod shared_credit;
 mod simulations;
 mod totals;

@@ -21,6 +21,19 @@ impl ContractBook {
         self.credit.as_deref()
     }
 
+    /// Takes over the credit of the customer from the book of another contract: what its decisions have drawn, and what its drafts
+    /// need. Books of one customer are decided one after the other, and each takes over from the one before it.
+    ///
+    /// # Errors
+    /// Returns the errors of [`content`](Self::content).
+    pub fn take_over_credit(&mut self, decided: &Self) -> Result<(), Refusal> {
+        let Some(credit) = decided.credit() else { return Ok(()) };
+        let others = credit.families.iter().filter(|family| family.contract_ref != decided.contract.contract_ref);
+        let families = others.cloned().chain(decided.credit_families()?).collect();
+        self.set_credit(CreditView { families: Arc::new(families), ..credit.clone() });
+        Ok(())
+    }
+
     /// Returns the families with drafts, with what the drafts need of credit. Books of the customer's other contracts read them.
     ///
     /// # Errors
