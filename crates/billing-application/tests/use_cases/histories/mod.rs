@@ -11,6 +11,8 @@ mod check;
 mod concrete;
 #[path = "../../../../billing-domain/tests/rules/histories/convert.rs"]
 mod convert;
+#[path = "../../../../billing-domain/tests/rules/histories/credit.rs"]
+mod credit;
 #[path = "../../../../billing-domain/tests/rules/histories/follow.rs"]
 mod follow;
 #[path = "../../../../billing-domain/tests/rules/histories/generate.rs"]
