@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use billing_domain::calendar::Period;
-use billing_domain::credit::{CreditAvailability, CreditDraw, CreditGrant, CreditSale, NewCreditGrant};
+use billing_domain::credit::{CreditAvailability, CreditDraw, CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
 use billing_domain::document::lines::{FamilySums, SumKey};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentKind, DocumentState};
 use billing_domain::ledger::credit::{CreditFamily, CreditNeed, cover};
 use billing_domain::money::Money;
 use billing_domain::party::NumberPrefix;
+use billing_domain::patch::Patch;
 use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractRef, CreditGrantRef, CustomerId, DocumentRef};
 use billing_domain::refusal::Refusal;
@@ -311,6 +312,34 @@ fn drawn_credit_above_what_is_usable_leaves_nothing() {
     assert_eq!(grant.undrawn().map(Money::minor), Ok(20));
     grant.sale.as_mut().expect("a sale").family_net = Money::from_minor(60, currency("EUR"));
     assert_eq!(grant.undrawn().map(Money::minor), Ok(0));
+}
+
+#[test]
+fn an_edit_changes_what_no_document_has_taken() {
+    let now = at("2026-02-01T00:00:00Z");
+    let drawn = Money::from_minor(6_000, currency("EUR"));
+    let given = CreditGrant { drawn, ..within(given_credit(1, 10_000), Some("2026-01-01"), None) };
+    let sold = CreditGrant { drawn, ..sold(1, 10_000, "20") };
+    let amount = |text: &str| CreditGrantEdit { amount: Some(text.to_owned()), ..CreditGrantEdit::default() };
+    let to = |day| CreditGrantEdit { to: Patch::Set(date(day)), ..CreditGrantEdit::default() };
+    let available = CreditGrantEdit { available: Some(CreditAvailability::Issued), ..CreditGrantEdit::default() };
+    for (grant, edit, refused) in [
+        (&given, amount("60.00"), None),
+        (&given, amount("59.99"), Some("credit_in_use")),
+        (&given, amount("0"), Some("out_of_range")),
+        (&sold, amount("100.00"), None),
+        (&sold, amount("120.00"), Some("not_allowed")),
+        (&given, to("2026-01-01"), None),
+        (&given, to("2025-12-31"), Some("out_of_range")),
+        (&sold, available.clone(), None),
+        (&given, available, Some("not_allowed")),
+    ] {
+        let edited = grant.edited(&edit, now);
+        let code = edited.as_ref().err().and_then(|refusal| refusal.codes().first().copied());
+        assert_eq!(code, refused, "{edit:?}");
+        let changed = edited.is_ok_and(|edited| edited != *grant && edited.updated_at == now);
+        assert_eq!(changed, refused.is_none() && edit.amount.as_deref() != Some("100.00"), "{edit:?}");
+    }
 }
 
 /// Draws documents of a family at two tax rates: net amounts, and whether the document is issued at once.
