@@ -122,7 +122,7 @@ impl CreditSale {
             return unusable("must be an issued invoice without a parent");
         }
         let [tax] = content.taxes.as_slice() else { return unusable("must have one tax rate, category and reason") };
-        if sums.prepaid().any(|(.., minor)| minor != 0) {
+        if !content.prepaid.is_empty() || sums.prepaid().any(|(.., minor)| minor != 0) {
             return unusable("must not be paid with credit, and neither must its credits and debits");
         }
         if sells_already {

@@ -202,7 +202,8 @@ impl World {
         let head = &document.head;
         let family = self.family_state(document.family);
         let is_root = head.kind == DocumentKind::Invoice && head.parent.is_none() && document.status.is_issued();
-        is_root && nets(head.kind, content).len() == 1 && family.taken.values().all(|minor| *minor == 0) && !sells
+        let takes_none = content.prepaid.is_empty() && family.taken.values().all(|minor| *minor == 0);
+        is_root && nets(head.kind, content).len() == 1 && takes_none && !sells
     }
 
     fn account_of_pricing(&self, number: usize) -> AccountKey {

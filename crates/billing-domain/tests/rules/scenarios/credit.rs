@@ -208,9 +208,38 @@ fn an_invoice_sells_credit_once_and_takes_none() {
         (["10.00", "2.00", "12.00"].map(str::to_owned), Vec::new())
     );
     assert_eq!(sold.document("UB-INV-2").prepaid(), ["given 1.00"]);
+    // What is owed for the sale doesn't count, also while it is a draft.
+    let draft = charge("more", "2026-11-30", "10.00").pricing("credit-100").with_fixed_items();
+    let waiting = bill(&story.clone().on("2026-11-30T12:00:00Z").charge(draft), "2026-11-30T12:00:00Z");
+    assert_eq!((waiting.document("UB-DBT-1").total().to_string(), owed(&waiting)), ("12.00 EUR".to_owned(), "0.00".to_owned()));
     // An invoice that took credit sells none.
     let story = story.on("2026-12-02").grant(credit("taken", "10.00").sold_by("UB-INV-2")).refused("source_not_usable");
     bill(&story, "2026-12-02");
+}
+
+#[test]
+fn an_invoice_that_returned_all_its_credit_sells_none() {
+    let story = fee_with_credit("60.00").on("2026-02-05").charge(charge("back", "2026-01-10", "-60.00").issued_at_once());
+    let story = story.on("2026-02-06").grant(credit("again", "10.00").sold_by("UB-INV-1")).refused("source_not_usable");
+    assert_eq!(usable_drawn_covered_free(&bill(&story, "2026-02-06"), "G1"), ["100.00", "0.00", "0.00", "100.00"]);
+}
+
+#[test]
+fn a_run_that_issues_a_credit_note_of_the_sale_leaves_less_credit_for_its_other_documents() {
+    let story =
+        tokens().without_runs().on("2026-11-30T09:00:00Z").edit(|contract| contract.add_product(sale("credit-100", "100.00")));
+    let story = story.on("2026-11-30T09:00:10Z").run().on("2026-11-30T09:00:20Z").pay("UB-INV-1", "120.00");
+    let story = story.on("2026-11-30T09:00:30Z").grant(credit("G1", "100.00").sold_by("UB-INV-1"));
+    let story = story.event("2026-11-30T09:02:00Z", "tokens", 7_500_000);
+    let back = charge("back", "2026-11-30", "-40.00").pricing("credit-100").with_fixed_items();
+    // One run issues the credit note and then the invoice.
+    let story = story.on("2026-11-30T10:00:00Z").charge(back).on("2026-12-01").run();
+    let issued = bill(&story, "2026-12-01");
+    assert_eq!(
+        overview(&story, "2026-12-01"),
+        ["UB-CRD-1 2026-11-30 48.00", "UB-INV-1 2026-11-30 120.00", "UB-INV-2 2026-11-01 18.00"]
+    );
+    assert_eq!(usable_drawn_covered_free(&issued, "G1"), ["60.00", "60.00", "0.00", "0.00"]);
 }
 
 #[test]
