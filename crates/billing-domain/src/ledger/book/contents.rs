@@ -14,7 +14,7 @@ impl ContractBook {
         let document = self.require_document(document_ref)?;
         let contents = match self.credit() {
             // Without credit, a draft depends on its family alone.
-            None => self.drafts_before_credit(document.family)?,
+            None => self.drafts_before_credit(document.family, Some(document_ref))?,
             Some(_) => self.draft_contents()?,
         };
         let own = contents.into_iter().find(|(draft, _)| draft.head.document_ref == document_ref);
@@ -22,10 +22,12 @@ impl ContractBook {
     }
 
     /// Returns the contents of a family's drafts without credit, in the order of their issue. Discount and tax are differences to
-    /// the issued documents, then to the drafts that are issued earlier (billing rules 5). Credit changes no discount.
+    /// the issued documents, then to the drafts that are issued earlier (billing rules 5). Credit changes no discount. `last` ends the
+    /// list, which otherwise has all drafts.
     pub(in crate::ledger) fn drafts_before_credit(
         &self,
         family: DocumentRef,
+        last: Option<DocumentRef>,
     ) -> Result<Vec<(&BookDocument, DocumentContent)>, Refusal> {
         let mut sums = self.sums_of(family);
         let mut contents = Vec::new();
@@ -33,6 +35,9 @@ impl ContractBook {
             let content = total_up(draft.head.currency, draft.head.kind, self.rated_lines(draft, None)?, &sums)?;
             content.add_to(&mut sums, draft.head.kind, 1)?;
             contents.push((draft, content));
+            if last == Some(draft.head.document_ref) {
+                break;
+            }
         }
         Ok(contents)
     }

@@ -41,7 +41,7 @@ impl ContractBook {
     pub fn credit_families(&self) -> Result<Vec<CreditFamily>, Refusal> {
         let mut families = Vec::new();
         for family in self.families_with_drafts() {
-            let drafts = self.drafts_before_credit(family)?;
+            let drafts = self.drafts_before_credit(family, None)?;
             families.extend(self.credit_family(family, &drafts)?);
         }
         Ok(families)
@@ -59,7 +59,7 @@ impl ContractBook {
     pub(in crate::ledger) fn draft_contents(&self) -> Result<FamilyContents<'_>, Refusal> {
         let (mut before_credit, mut families) = (Vec::new(), Vec::new());
         for family in self.families_with_drafts() {
-            let drafts = self.drafts_before_credit(family)?;
+            let drafts = self.drafts_before_credit(family, None)?;
             if self.credit.is_some() {
                 families.extend(self.credit_family(family, &drafts)?);
             }
@@ -88,7 +88,7 @@ impl ContractBook {
         if let Some(position) = families.first().map(CreditFamily::position) {
             for family in self.families_with_drafts().into_iter().filter(|family| *family != document.family) {
                 if (self.require_document(family)?.head.period.start(), family) < position {
-                    families.extend(self.credit_family(family, &self.drafts_before_credit(family)?)?);
+                    families.extend(self.credit_family(family, &self.drafts_before_credit(family, None)?)?);
                 }
             }
         }
