@@ -221,12 +221,13 @@ impl ContractRow {
     }
 }
 
-/// Returns a contract's products from its segments by product, version and date, and the stored length of the terms.
+/// Returns a contract's products from its segments.
 fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<Vec<ContractProduct>> {
     let row = Row::new("contract_products", contract_id);
+    let mut segments = segments.into_iter().map(|segment| segment.read(&row)).collect::<StoreResult<Vec<_>>>()?;
+    segments.sort_by_key(|(no, segment)| (*no, segment.version, segment.in_force_from));
     let mut products: Vec<ContractProduct> = Vec::new();
-    for segment in segments {
-        let (no, segment) = segment.read(&row)?;
+    for (no, segment) in segments {
         match products.last_mut() {
             Some(product) if product.no == no => product.segments.push(segment),
             Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
@@ -344,14 +345,7 @@ macro_rules! load_metering {
 /// Terms of products, in the order in which they are assembled.
 macro_rules! segments {
     () => {
-        contract_products::table
-            .order((
-                contract_products::contract_id,
-                contract_products::product_no,
-                contract_products::version,
-                contract_products::in_force_from,
-            ))
-            .select((contract_products::contract_id, SegmentRow::as_select()))
+        contract_products::table.select((contract_products::contract_id, SegmentRow::as_select()))
     };
 }
 
