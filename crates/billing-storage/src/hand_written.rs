@@ -55,3 +55,33 @@ macro_rules! expression {
     };
 }
 pub(crate) use expression;
+
+/// Creates conditions with a fixed text. A bound value would hide a partial index from a prepared plan, and diesel prepares a statement
+/// with its own literals again each time.
+macro_rules! conditions {
+    ($($(#[$doc:meta])* $name:ident: $text:literal;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name;
+
+        expression!($name = Self => diesel::sql_types::Bool);
+
+        impl<DB: diesel::backend::Backend> diesel::query_builder::QueryFragment<DB> for $name {
+            fn walk_ast<'b>(&'b self, mut out: diesel::query_builder::AstPass<'_, 'b, DB>) -> diesel::QueryResult<()> {
+                out.push_sql($text);
+                Ok(())
+            }
+        }
+    )+};
+}
+
+conditions! {
+    /// The document is a draft.
+    IsDraft: "documents.lifecycle = 'DRAFT'";
+    /// Something of the document is due.
+    IsDue: "documents.amount_due_minor > 0";
+    /// Something of the document is not applied.
+    IsDocumentUnapplied: "documents.unapplied_minor > 0";
+    /// Something of the payment is not applied.
+    IsPaymentUnapplied: "payments.unapplied_minor > 0";
+}
