@@ -29,6 +29,8 @@ mod exclusive_use;
 mod failure;
 mod hand_written;
 mod held;
+#[cfg(test)]
+mod hot_path;
 mod in_list;
 mod json;
 mod lock_gate;
