@@ -24,7 +24,7 @@ use crate::tx::Transaction;
 
 /// Parts of the statements that look up a list for the whole group. One temporary b-tree per group takes less time than one
 /// statement per element.
-const LISTS_OF_GROUPS: [&str; 4] = ["FROM `revoked_tokens`", "FROM `api_keys`", "FROM (`usage_event_keys`", "FROM `usage_totals`"];
+const LISTS_OF_GROUPS: [&str; 3] = ["FROM `revoked_tokens`", "FROM `api_keys`", "FROM (`usage_event_keys`"];
 
 /// An event of each customer, with what the usage writer asks and stores for it.
 struct Group {
