@@ -47,6 +47,7 @@ mod row;
 mod schema;
 mod schema_version;
 mod sql_types;
+mod stamp_generation;
 mod statement;
 mod terms_cache;
 mod text_value;

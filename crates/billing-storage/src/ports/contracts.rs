@@ -9,7 +9,7 @@ use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms}
 use billing_domain::ledger::{ContractHeader, ContractNotifications};
 use billing_domain::metadata::Metadata;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
+use billing_domain::ports::{BookReader as _, Contracts, Lock, StampGeneration, Stamps, StoreResult};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, OrganizationId, ProductNo, UsageProductRef,
 };
@@ -320,7 +320,10 @@ impl Transaction<'_> {
     /// Gives contracts that were just locked exclusively a new stamp, so that no copy in memory counts as current afterwards. Every
     /// method that locks contracts to change them does this, and nothing else does. A contract has its and its customer's identifier.
     pub(super) fn renew_stamps(&mut self, locked: &[(Uuid, Uuid)]) -> StoreResult<()> {
-        let stamp = Uuid::now_v7();
+        if locked.is_empty() {
+            return Ok(());
+        }
+        let stamp = self.new_stamp();
         for (contract_id, customer_id) in locked {
             with_conn!(self, "contracts", |conn| diesel::update(
                 contracts::table.find((Bound(*contract_id), Bound(*customer_id)))
@@ -464,6 +467,7 @@ impl Contracts for Transaction<'_> {
             ))
             .execute(conn))?;
         self.note_own_contract(contract.contract_ref);
+        self.end_stamp_generation();
         self.insert_segments(contract, None)
     }
 
@@ -582,6 +586,10 @@ impl Contracts for Transaction<'_> {
         }
         found.keys().try_for_each(|contract| self.note_contract(*contract, Lock::Shared))?;
         Ok(found.into_values().collect())
+    }
+
+    fn stamp_generation(&mut self) -> StoreResult<Option<StampGeneration>> {
+        self.current_stamp_generation()
     }
 
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {
