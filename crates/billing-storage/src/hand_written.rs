@@ -18,7 +18,7 @@ macro_rules! query_id {
 }
 pub(crate) use query_id;
 
-/// Implements what a statement needs: either the SQL type of its rows, after `=>`, or the type that it is cached by, after `=`.
+/// Implements what a statement needs: the type that it is cached by, after `=`, and the SQL type of its rows, after `=>`.
 macro_rules! statement {
     ([$($generic:tt)*] $type:ty => $rows:ty) => {
         $crate::hand_written::query_id!([$($generic)*] $type);
@@ -33,6 +33,13 @@ macro_rules! statement {
         $crate::hand_written::query_id!([$($generic)*] $type = $key);
 
         impl<$($generic)* C> diesel::RunQueryDsl<C> for $type {}
+    };
+    ([$($generic:tt)*] $type:ty = $key:ty => $rows:ty) => {
+        $crate::hand_written::statement!([$($generic)*] $type = $key);
+
+        impl<$($generic)*> diesel::query_builder::Query for $type {
+            type SqlType = $rows;
+        }
     };
 }
 pub(crate) use statement;

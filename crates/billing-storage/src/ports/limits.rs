@@ -253,9 +253,10 @@ impl Limits for Transaction<'_> {
 
     fn set_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, is_watched: bool) -> StoreResult<()> {
         let (customer, owner) = (Bound(customer_id.as_uuid()), Bound(organization.as_uuid()));
+        let stamp = self.new_stamp();
         let changed = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(customer))
             .filter(customers::organization_id.eq(owner))
-            .set((customers::watched.eq(is_watched), customers::stamp.eq(Bound(Uuid::now_v7()))))
+            .set((customers::watched.eq(is_watched), customers::stamp.eq(Bound(stamp))))
             .execute(conn))?;
         if changed == 0 {
             return self.refuse(format!("customers {customer_id}: not there to be watched"));
