@@ -303,18 +303,13 @@ impl Model {
         };
         let is_over = end <= today;
         let dated = is_dated(&rest, same_set);
-        if is_over && product.cut.is_some() && product.whole.iter().any(|stretch| stretch.from >= end) {
-            return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+        if is_over && product.whole.iter().any(|stretch| stretch.from >= end) {
+            return Verdict::Skip("P13: a product that ended before its newest terms came, which no answer shows");
         }
         let moves = element.start.is_some_and(|start| start != product.start());
         let agreed_end = element.end.filter(|new| *new != newest.end);
         let goes_on = is_over && element.end.is_some_and(|new| new > end);
-        let new_end = match agreed_end {
-            // The product was to go on later, and its agreed end was moved before that day: it ended before the agreed end.
-            None if goes_on && product.cut.is_none() => element.end,
-            Some(new) if is_over && new == end => None,
-            agreed_end => agreed_end,
-        };
+        let new_end = if is_over { agreed_end.filter(|new| *new != end) } else { agreed_end };
         if is_over && !goes_on && new_end.is_none() {
             match (request.since, dated || rest.items.is_named()) {
                 _ if moves => return Verdict::Skip("an ended product's first day"),
