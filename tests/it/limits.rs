@@ -14,6 +14,7 @@ on_both_databases!(
     a_limit_is_rejected_with_field_reason_and_remedy,
     sixty_four_threads_on_two_servers_reach_a_limit_to_the_cent,
     no_event_after_the_answer_to_a_first_limit_is_unjudged,
+    a_payment_beside_a_first_limit_is_in_its_number_and_its_notifications,
     holds_of_sixty_four_threads_reserve_the_limit_to_the_cent,
     killed_servers_take_exactly_what_the_limit_allows,
     each_metric_is_read_and_notified,
@@ -184,6 +185,43 @@ fn no_event_after_the_answer_to_a_first_limit_is_unjudged(database: &Database) {
         stop.store(1, Ordering::Release);
         assert_eq!(numbers(&client, &limit), first);
     });
+}
+
+/// A payment either sees the limit and notifies what it changes, or the limit begins with the number that the payment left.
+fn a_payment_beside_a_first_limit_is_in_its_number_and_its_notifications(database: &Database) {
+    let (_first, second, client) = two_contracts(database);
+    let customers: Vec<String> = (0..24).map(|index| format!("c{index}")).collect();
+    for customer_ref in &customers {
+        client.post("/api/customers/", &json!({"customer_ref": customer_ref, "name": customer_ref})).ok();
+    }
+    let limits: Vec<Value> = customers
+        .iter()
+        .map(|customer_ref| {
+            let barrier = Barrier::new(2);
+            let payer = clients(&client, second.as_ref(), 2).remove(1);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    barrier.wait();
+                    let payment = json!({"currency": "EUR", "amount": "5.00"});
+                    payer.post(&format!("/api/customers/payments/{customer_ref}"), &payment).ok();
+                });
+                barrier.wait();
+                let levels = json!({"customer_ref": customer_ref, "thresholds": ["-4.00"]});
+                client.post(LIMITS, &catalog::with(owed(&Value::Null), &levels)).ok()
+            })
+        })
+        .collect();
+    // Of each customer, what the last notification states: `true` if the number reached the threshold.
+    let mut states = vec![false; limits.len()];
+    for notified in books::feed(database, &client, 0) {
+        let of_limit = limits.iter().position(|limit| limit["limit_ref"] == notified["data"]["limit_ref"]);
+        if let Some(index) = of_limit {
+            states[index] = notified["type"] == "limit.reached";
+        }
+    }
+    for (limit, is_reached) in limits.iter().zip(states) {
+        assert_eq!((numbers(&client, limit)[0].as_str(), is_reached), ("-5.00", false));
+    }
 }
 
 fn holds_of_sixty_four_threads_reserve_the_limit_to_the_cent(database: &Database) {

@@ -10,7 +10,9 @@ use billing_domain::idempotency::{IdempotentResponse, StoredResponse};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry, IdGenerator};
 use billing_domain::limit::LimitValue;
+use billing_domain::money::MoneySum;
 use billing_domain::ports::{Access, DocumentFilter, StoreError, Tx, attempt, transact};
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractKey, CustomerId, OrganizationId};
 use billing_domain::warning::Warning;
 
@@ -109,6 +111,9 @@ pub struct Cx<'c> {
     locks: AccountLocks,
 }
 
+/// The unapplied sums of accounts.
+pub(crate) type UnappliedSums = BTreeMap<AccountKey, MoneySum>;
+
 /// The customers whose accounts a transaction has locked.
 #[derive(Clone, Default)]
 struct AccountLocks {
@@ -180,20 +185,23 @@ impl<'c> Cx<'c> {
     }
 
     /// Locks all accounts of customers until the transaction ends. Each transaction that writes for a watched customer takes this
-    /// lock, so that the decisions about its limits follow one another.
-    pub(crate) fn lock_accounts(&mut self, customers: &[CustomerId]) -> UseCaseResult<()> {
+    /// lock, so that the decisions about its limits follow one another. Returns the unapplied sums, or `None` if the transaction
+    /// locked some of them before and may have changed them.
+    pub(crate) fn lock_accounts(&mut self, customers: &[CustomerId]) -> UseCaseResult<Option<UnappliedSums>> {
         let new: Vec<CustomerId> = customers.iter().filter(|customer| !self.locks.locked.contains(customer)).copied().collect();
-        if !new.is_empty() {
-            self.tx.lock_accounts_of(self.organization, &new)?;
-            self.locks.locked.extend(new);
+        if new.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let sums = self.tx.lock_accounts_of(self.organization, &new)?;
+        self.locks.locked.extend(&new);
+        Ok((new.len() == customers.len()).then_some(sums))
     }
 
     /// Does the same for watched customers. Their numbers may change, so [`finish`](Self::finish) notifies the levels that they reach.
     pub(crate) fn watch(&mut self, customers: &[CustomerId]) -> UseCaseResult<()> {
         self.locks.changed.extend(customers.iter().map(|customer| (*customer, None)));
-        self.lock_accounts(customers)
+        self.lock_accounts(customers)?;
+        Ok(())
     }
 
     /// Notes the numbers of a watched customer after the last change, so that they need not be read again.

@@ -12,6 +12,7 @@ use billing_domain::idempotency::{ANSWER_KEPT_SECONDS, BodyHash, IdempotencyReco
 use billing_domain::ports::{Access, Tx, transact};
 use billing_domain::refs::OrganizationId;
 
+use crate::basics::purge_in_parts;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -138,14 +139,5 @@ fn shown_once() -> UseCaseError {
 /// Returns [`UseCaseError::Store`] if the responses cannot be deleted.
 pub fn forget_old_answers(services: &Services) -> UseCaseResult<u64> {
     let before = services.machine_now().plus_seconds(-ANSWER_KEPT_SECONDS);
-    let mut forgotten = 0;
-    loop {
-        let went = transact(&*services.store, Access::Write, |tx| {
-            Ok::<_, UseCaseError>(tx.purge_kept_requests(before, PURGED_PER_TRANSACTION)?)
-        })?;
-        forgotten += went;
-        if went < u64::from(PURGED_PER_TRANSACTION) {
-            return Ok(forgotten);
-        }
-    }
+    purge_in_parts(services, PURGED_PER_TRANSACTION, |tx, limit| tx.purge_kept_requests(before, limit))
 }

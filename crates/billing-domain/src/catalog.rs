@@ -33,6 +33,24 @@ pub enum Aggregation {
     Unique,
 }
 
+impl Aggregation {
+    /// Returns whether the quantity of several events is the sum of their quantities, each for itself.
+    pub const fn is_additive(self) -> bool {
+        match self {
+            Self::Sum | Self::Count => true,
+            Self::Max | Self::Latest | Self::Unique => false,
+        }
+    }
+
+    /// Returns whether a hold can reserve room for a quantity (billing rules 11).
+    pub const fn is_holdable(self) -> bool {
+        match self {
+            Self::Sum | Self::Count | Self::Max => true,
+            Self::Latest | Self::Unique => false,
+        }
+    }
+}
+
 /// A metered product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageProduct {

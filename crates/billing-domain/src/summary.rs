@@ -211,21 +211,13 @@ pub struct Summary<'a> {
     pending: Option<PendingCustomer>,
 }
 
-/// Returns whether the quantity of a customer is not a sum over events, so that a summary needs all its events at once.
-pub const fn needs_all_events(aggregation: Aggregation) -> bool {
-    match aggregation {
-        Aggregation::Sum | Aggregation::Count => false,
-        Aggregation::Max | Aggregation::Latest | Aggregation::Unique => true,
-    }
-}
-
 impl<'a> Summary<'a> {
     /// Creates a summary without events.
     pub const fn new(intervals: SummaryIntervals, grouping: Grouping, aggregations: &'a Aggregations) -> Self {
         Self { intervals, grouping, aggregations, rows: BTreeMap::new(), pending: None }
     }
 
-    /// Adds an event. If a usage product [needs all events](needs_all_events), the events must be added customer by customer;
+    /// Adds an event. If the aggregation of a usage product is not [additive](Aggregation::is_additive), the events must be added customer by customer;
     /// otherwise, the order of additions doesn't matter.
     ///
     /// # Errors

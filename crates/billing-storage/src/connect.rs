@@ -16,6 +16,7 @@ use r2d2::{ManageConnection, PooledConnection};
 
 use crate::nodes::distribute::has_extension;
 use crate::nodes::shards::ShardRanges;
+use crate::stamp_generation::StampWatch;
 use crate::url::DatabaseUrl;
 
 /// The number of log pages at which a commit also runs a checkpoint: 64 MiB. This is a fallback for
@@ -62,6 +63,8 @@ pub(crate) struct Link<C> {
     pub(crate) lost: bool,
     /// The shards of a [distributed](crate::nodes::distribute) database.
     pub(crate) shards: Option<Arc<ShardRanges>>,
+    /// What the connection knows of stamps between transactions.
+    pub(crate) stamps: StampWatch,
 }
 
 /// Opens connections to a SQLite file.
@@ -212,7 +215,7 @@ impl ManageConnection for SqliteManager {
              PRAGMA cache_size = -{cache}; PRAGMA query_only = {query_only};"
         ))?;
         self.check_pragmas(&mut connection)?;
-        Ok(Link { connection, lost: false, shards: None })
+        Ok(Link { connection, lost: false, shards: None, stamps: StampWatch::default() })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {
@@ -266,7 +269,7 @@ impl ManageConnection for PgManager {
         } else {
             None
         };
-        Ok(Link { connection, lost: false, shards })
+        Ok(Link { connection, lost: false, shards, stamps: StampWatch::default() })
     }
 
     fn is_valid(&self, _link: &mut Self::Connection) -> Result<(), ConnectError> {

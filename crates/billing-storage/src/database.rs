@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
+use std::mem;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -207,7 +208,7 @@ impl Database {
             checkpoint::empty(&mut link.connection, left).map_err(unavailable)
         });
         // The connection is never returned to the pool: a later write would fill the `-wal` file again.
-        std::mem::forget(link);
+        mem::forget(link);
         emptied
     }
 
@@ -549,14 +550,22 @@ where
 {
     let mut link = begin_on(pool, begin)?;
     let shards = link.shards.clone();
+    // The connection gets it back only if nothing fails.
+    let stamps = mem::take(&mut link.stamps);
     let mut tx = Transaction::new(connection(&mut link.connection), cache, shards);
+    tx.stamps = stamps;
     let decision = work(&mut tx);
     let leaves_turnstiles = tx.leaves_turnstiles;
+    let stamps = mem::take(&mut tx.stamps).after_transaction();
     let failure = tx.into_failure();
     // Closing the connection opens the gates that it may have left closed.
     link.lost |= leaves_turnstiles || failure.as_ref().is_some_and(StatementError::is_lost);
     if decision.is_ok() && failure.is_none() {
-        return AnsiTransactionManager::commit_transaction(&mut link.connection).map_err(|error| {
+        let committed = AnsiTransactionManager::commit_transaction(&mut link.connection);
+        if committed.is_ok() {
+            link.stamps = stamps;
+        }
+        return committed.map_err(|error| {
             let failure = match StatementError::of("commit", &error) {
                 // The commit may have succeeded.
                 StatementError::Unknown(reason) => StatementError::Unavailable { reason, lost: true },
@@ -568,6 +577,9 @@ where
     }
     if !link.lost {
         link.lost = undo(&mut link.connection).is_err();
+    }
+    if failure.is_none() {
+        link.stamps = stamps;
     }
     match (decision, failure) {
         // These failures apply regardless of the work's result: a retry can succeed.

@@ -18,7 +18,7 @@ macro_rules! query_id {
 }
 pub(crate) use query_id;
 
-/// Implements what a statement needs: either the SQL type of its rows, after `=>`, or the type that it is cached by, after `=`.
+/// Implements what a statement needs: the type that it is cached by, after `=`, and the SQL type of its rows, after `=>`.
 macro_rules! statement {
     ([$($generic:tt)*] $type:ty => $rows:ty) => {
         $crate::hand_written::query_id!([$($generic)*] $type);
@@ -33,6 +33,13 @@ macro_rules! statement {
         $crate::hand_written::query_id!([$($generic)*] $type = $key);
 
         impl<$($generic)* C> diesel::RunQueryDsl<C> for $type {}
+    };
+    ([$($generic:tt)*] $type:ty = $key:ty => $rows:ty) => {
+        $crate::hand_written::statement!([$($generic)*] $type = $key);
+
+        impl<$($generic)*> diesel::query_builder::Query for $type {
+            type SqlType = $rows;
+        }
     };
 }
 pub(crate) use statement;
@@ -55,3 +62,33 @@ macro_rules! expression {
     };
 }
 pub(crate) use expression;
+
+/// Creates conditions with a fixed text. A bound value would hide a partial index from a prepared plan, and diesel prepares a statement
+/// with its own literals again each time.
+macro_rules! conditions {
+    ($($(#[$doc:meta])* $name:ident: $text:literal;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $name;
+
+        expression!($name = Self => diesel::sql_types::Bool);
+
+        impl<DB: diesel::backend::Backend> diesel::query_builder::QueryFragment<DB> for $name {
+            fn walk_ast<'b>(&'b self, mut out: diesel::query_builder::AstPass<'_, 'b, DB>) -> diesel::QueryResult<()> {
+                out.push_sql($text);
+                Ok(())
+            }
+        }
+    )+};
+}
+
+conditions! {
+    /// The document is a draft.
+    IsDraft: "documents.lifecycle = 'DRAFT'";
+    /// Something of the document is due.
+    IsDue: "documents.amount_due_minor > 0";
+    /// Something of the document is not applied.
+    IsDocumentUnapplied: "documents.unapplied_minor > 0";
+    /// Something of the payment is not applied.
+    IsPaymentUnapplied: "payments.unapplied_minor > 0";
+}

@@ -29,6 +29,8 @@ mod exclusive_use;
 mod failure;
 mod hand_written;
 mod held;
+#[cfg(test)]
+mod hot_path;
 mod in_list;
 mod json;
 mod lock_gate;
@@ -45,6 +47,7 @@ mod row;
 mod schema;
 mod schema_version;
 mod sql_types;
+mod stamp_generation;
 mod statement;
 mod terms_cache;
 mod text_value;

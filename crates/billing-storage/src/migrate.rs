@@ -10,6 +10,7 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use crate::database::{Database, Pools, take};
 use crate::failure::{StatementError, unavailable};
 use crate::nodes::distribute::{self, Distribution};
+use crate::stamp_generation::StampWatch;
 
 pub(crate) const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
 pub(crate) const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
@@ -41,6 +42,8 @@ macro_rules! alone {
         match &$database.pools {
             Pools::Sqlite { writer, .. } => {
                 let mut link = take(writer)?;
+                // A migration may change rows with stamps.
+                link.stamps = StampWatch::default();
                 // The file's write lock excludes other servers.
                 link.connection.immediate_transaction(|$connection: &mut SqliteConnection| {
                     let $source = &SQLITE;

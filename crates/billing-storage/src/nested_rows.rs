@@ -1,5 +1,6 @@
 //! Related rows as one more column of a row: a JSON array with an array of columns per related row. One statement reads
-//! resources and their parts, regardless of their number.
+//! resources and their parts, regardless of their number. The related rows have no order: to sort them, SQLite would open a temporary
+//! B-tree for each row that they are related to, which costs more than the rest of a short statement.
 
 use std::marker::PhantomData;
 
@@ -117,7 +118,7 @@ macro_rules! nested_rows {
     (@reported $form:ident $column:literal) => {
         NestedColumn::One($column, TextEncoding::$form)
     };
-    ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal by $order:literal;)+) => {$(
+    ($($(#[$doc:meta])* $name:ident: [$($form:ident $column:tt),+ $(,)?] $from:literal;)+) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) struct $name(Nodes);
@@ -136,7 +137,7 @@ macro_rules! nested_rows {
                 out.push_sql("(SELECT ");
                 out.push_sql(DB::ROWS);
                 tell(&mut out, &[$(nested_rows!(@reported $form $column)),+]);
-                out.push_sql(concat!(" ORDER BY ", $order, ") FROM "));
+                out.push_sql(") FROM ");
                 push_from($from, &self.0, &mut out)?;
                 out.push_sql(")");
                 Ok(())
@@ -196,17 +197,15 @@ fn push_from<'b, DB: JsonAggregation>(from: &str, nodes: &'b Nodes, out: &mut As
 }
 
 nested_rows! {
-    /// A document's products, in their order.
-    PartsOfDocument: [PLAIN "p.product_no"]
-        "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id{p}"
-        by "p.position";
+    /// A document's products, with their places.
+    PartsOfDocument: [PLAIN "p.position", PLAIN "p.product_no"]
+        "document_parts p WHERE p.document_id = documents.document_id AND p.customer_id = documents.customer_id{p}";
     /// The sums of a family, read with its root document.
     SumsOfFamily: [
         PLAIN "s.product_no", PLAIN "s.discount_rate", PLAIN "s.tax_rate", PLAIN "s.tax_basis",
         PLAIN "s.base_minor", PLAIN "s.amount_minor"
     ]
-        "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id{s}"
-        by "s.product_no, s.discount_rate, s.tax_rate, s.tax_basis";
+        "family_sums s WHERE s.family_document_id = documents.document_id AND s.customer_id = documents.customer_id{s}";
     /// The contract's charges, read with the contract's first document. A charge always has a document.
     ChargesOfContract: [
         PLAIN "s.charge_ref", ID "s.customer_id", ID "s.contract_id", PLAIN "s.product_no", DAY "s.charged_on", PLAIN "s.name",
@@ -215,23 +214,19 @@ nested_rows! {
         PLAIN "s.revised_by", PLAIN "s.deleted"
     ]
         "charges s WHERE documents.number_in_contract = 1 AND s.contract_id = documents.contract_id \
-         AND s.customer_id = documents.customer_id{s}"
-        by "s.charge_ref";
-    /// The terms of a contract's products, in the order in which they are assembled.
+         AND s.customer_id = documents.customer_id{s}";
+    /// The terms of a contract's products.
     SegmentsOfContract: [PLAIN "s.product_no", DAY "s.in_force_from", PLAIN "s.version", PLAIN "s.end_reason", TEXT "s.terms"]
-        "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id{s}"
-        by "s.product_no, s.version, s.in_force_from";
+        "contract_products s WHERE s.contract_id = contracts.contract_id AND s.customer_id = contracts.customer_id{s}";
     /// A contract's customer.
     CustomerOfContract: [
         ID "customers.customer_id", PLAIN "customers.customer_ref", all CustomerColumns, MICROS "customers.created_at",
         MICROS "customers.updated_at"
     ]
-        "customers WHERE customers.customer_id = contracts.customer_id{customers}"
-        by "customers.customer_id";
+        "customers WHERE customers.customer_id = contracts.customer_id{customers}";
     /// A locked contract's version when the statement began. A previous lock holder may have changed it since.
     VersionBefore: [PLAIN "v.version"]
-        "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id{v}"
-        by "v.version";
+        "contracts v WHERE v.contract_id = contracts.contract_id AND v.customer_id = contracts.customer_id{v}";
     /// A running total's drafts and void documents that have events of its period which are not deleted. No index
     /// contains events by document. The index by period and then document finds a document with one row, regardless of
     /// the number of events. The query reads the first row in an order that only this index has. Otherwise PostgreSQL
@@ -248,8 +243,7 @@ nested_rows! {
          AND (SELECT e.document_id FROM usage_events e WHERE e.customer_id = usage_totals.customer_id{e} \
          AND e.contract_id = usage_totals.contract_id AND e.product_no = usage_totals.product_no \
          AND e.service_start = usage_totals.period_start AND e.document_id >= d.document_id AND NOT e.deleted \
-         ORDER BY e.document_id LIMIT 1) = d.document_id"
-        by "d.document_id";
+         ORDER BY e.document_id LIMIT 1) = d.document_id";
 }
 
 #[cfg(test)]

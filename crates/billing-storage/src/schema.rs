@@ -754,6 +754,7 @@ diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(contracts, documents);
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_versions);
 diesel::allow_tables_to_appear_in_same_query!(contracts, organizations);
+diesel::allow_tables_to_appear_in_same_query!(contract_usage_products, organizations);
 diesel::allow_tables_to_appear_in_same_query!(contracts, usage_events);
 diesel::allow_tables_to_appear_in_same_query!(api_keys, revoked_tokens);
 diesel::allow_tables_to_appear_in_same_query!(customers, usage_products);

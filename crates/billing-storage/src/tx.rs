@@ -15,6 +15,7 @@ use crate::failure::StatementError;
 use crate::held::HeldLocks;
 use crate::nodes::shards::ShardRanges;
 use crate::ports::SeriesKey;
+use crate::stamp_generation::StampWatch;
 use crate::terms_cache::TermsCache;
 
 /// The connection of a transaction.
@@ -56,6 +57,8 @@ pub(crate) struct Transaction<'a> {
     pub(crate) is_spread: bool,
     /// The shards of a distributed database.
     shards: Option<Arc<ShardRanges>>,
+    /// What the connection knows of stamps.
+    pub(crate) stamps: StampWatch,
 }
 
 impl<'a> Transaction<'a> {
@@ -72,6 +75,7 @@ impl<'a> Transaction<'a> {
             prefixes: BTreeMap::new(),
             is_spread: shards.is_some(),
             shards,
+            stamps: StampWatch::default(),
         }
     }
 

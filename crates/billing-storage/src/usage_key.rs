@@ -1,5 +1,7 @@
 //! Statements on running totals that diesel cannot write as prepared statements.
 
+use std::fmt;
+
 use billing_domain::calendar::Timestamp;
 use billing_domain::ports::{LabelOfTotal, StoreResult};
 use billing_domain::refs::LineItemId;
@@ -20,7 +22,7 @@ use crate::written_rows::{Columns, RowBackend as _, UpdateRows, checked_column, 
 
 /// The columns of a key.
 #[derive(Debug)]
-struct KeyColumns<'a> {
+pub(crate) struct KeyColumns<'a> {
     contract_id: Uuid,
     product_no: i32,
     period_start: NaiveDate,
@@ -33,8 +35,15 @@ pub(crate) fn stored_line_item(key: &UsageKey) -> &str {
     key.line_item_id.as_ref().map_or("", LineItemId::as_str)
 }
 
+/// Names the row in error messages.
+impl fmt::Display for KeyColumns<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}", self.contract_id, self.product_no, self.usage_product_ref)
+    }
+}
+
 impl<'a> KeyColumns<'a> {
-    fn of(key: &'a UsageKey) -> Self {
+    pub(crate) fn of(key: &'a UsageKey) -> Self {
         Self {
             contract_id: key.contract_ref.as_uuid(),
             product_no: i32::from(key.product_no.0),
@@ -44,6 +53,26 @@ impl<'a> KeyColumns<'a> {
         }
     }
 }
+
+/// Reads one running total with a prepared SELECT.
+#[derive(Debug)]
+pub(crate) struct FindTotal<'a> {
+    organization: Uuid,
+    customer_id: Uuid,
+    key: KeyColumns<'a>,
+}
+
+impl<'a> FindTotal<'a> {
+    pub(crate) fn new(organization: Uuid, customer_id: Uuid, key: &'a UsageKey) -> Self {
+        Self { organization, customer_id, key: KeyColumns::of(key) }
+    }
+}
+
+/// The columns of a total besides its key.
+pub(crate) type ValueColumns =
+    (Dec, BigInt, Nullable<Dec>, Nullable<Ts>, Nullable<Day>, Nullable<Id>, Nullable<Dec>, Nullable<Day>, Nullable<BigInt>);
+
+statement!(['a,] FindTotal<'a> = FindTotal<'static> => ValueColumns);
 
 /// Replaces one running total with a prepared UPDATE.
 #[derive(Debug)]
@@ -89,6 +118,12 @@ macro_rules! key_columns {
     };
 }
 
+macro_rules! value_columns {
+    () => {
+        "sum, events, max, latest_at, latest_service_date, latest_event_id, latest_quantity, last_day, distinct_values"
+    };
+}
+
 macro_rules! fragments {
     ($($backend:ty),+) => {$(
         impl QueryFragment<$backend> for KeyColumns<'_> {
@@ -105,6 +140,17 @@ macro_rules! fragments {
                 out.push_bind_param::<Text, _>(self.line_item_id)?;
                 out.push_sql(")");
                 Ok(())
+            }
+        }
+
+        impl QueryFragment<$backend> for FindTotal<'_> {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $backend>) -> QueryResult<()> {
+                out.push_sql(concat!("SELECT ", value_columns!(), " FROM usage_totals WHERE customer_id = "));
+                out.push_bind_param::<Id, _>(&self.customer_id)?;
+                out.push_sql(" AND organization_id = ");
+                out.push_bind_param::<Id, _>(&self.organization)?;
+                out.push_sql(concat!(" AND ", key_columns!(), " = "));
+                self.key.walk_ast(out)
             }
         }
 
@@ -183,22 +229,7 @@ pub(crate) struct AddTotals {
 }
 
 /// The columns that [`AddTotals`] returns.
-pub(crate) type TotalColumns = (
-    Id,
-    Integer,
-    Day,
-    Text,
-    Text,
-    Dec,
-    BigInt,
-    Nullable<Dec>,
-    Nullable<Ts>,
-    Nullable<Day>,
-    Nullable<Id>,
-    Nullable<Dec>,
-    Nullable<Day>,
-    Nullable<BigInt>,
-);
+pub(crate) type TotalColumns = (Id, Integer, Day, Text, Text, ValueColumns);
 
 impl AddTotals {
     /// Creates the statement. The totals contain the new events only.

@@ -17,7 +17,7 @@ use crate::notifications;
 pub(super) fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
     let customers = distinct(limits.iter().map(|limit| limit.customer_id));
     let open = if customers.is_empty() { Vec::new() } else { cx.tx.open_entries(cx.organization, &customers, cx.now)? };
-    let watch = Watch::read(cx, limits, open, &BTreeMap::new(), WatchedNumbers::Now)?;
+    let watch = Watch::read(cx, (limits, open, None), &BTreeMap::new(), WatchedNumbers::Now)?;
     customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &AddedNumbers::new())?))).collect()
 }
 

@@ -20,7 +20,7 @@ use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::basics::distinct;
 use crate::book_repository;
-use crate::carry_out::Cx;
+use crate::carry_out::{Cx, UnappliedSums};
 use crate::error::UseCaseResult;
 
 /// A service period: its contract product and first day.
@@ -75,17 +75,16 @@ pub(crate) type AddedNumbers = BTreeMap<(ContractRef, usize), (Decimal, Decimal)
 pub(crate) type SettledEntries = BTreeMap<EntryKey, EventRef>;
 
 impl Watch {
-    /// Reads the numbers of limits. The books `own` are added later.
+    /// Reads the numbers of limits, and the unapplied sums of the accounts if they aren't given. The books `own` are added later.
     pub(crate) fn read(
         cx: &mut Cx<'_>,
-        limits: Vec<Limit>,
-        open: Vec<OpenEntry>,
+        (limits, open, unapplied): (Vec<Limit>, Vec<OpenEntry>, Option<UnappliedSums>),
         own: &BTreeMap<ContractRef, ContractBook>,
         wanted: WatchedNumbers<'_>,
     ) -> UseCaseResult<Self> {
         let (organization, now) = (cx.organization, cx.now);
         let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-        let owed = owed_in(cx.tx, organization, limits.iter().filter_map(Limit::account).collect())?;
+        let owed = owed_in(cx.tx, organization, limits.iter().filter_map(Limit::account).collect(), unapplied)?;
         let mut others: BTreeSet<ContractKey> = match wanted {
             WatchedNumbers::Of(_) => BTreeSet::new(),
             WatchedNumbers::Now => limits.iter().filter_map(|limit| contract_of(organization, limit)).collect(),
@@ -147,7 +146,7 @@ impl Watch {
         if held_by.is_empty() {
             return Ok(Self::default());
         }
-        cx.lock_accounts(&held_by)?;
+        let unapplied = cx.lock_accounts(&held_by)?;
         cx.watch(&customers)?;
         let limits = if customers.is_empty() { Vec::new() } else { cx.tx.limits_of(cx.organization, &customers)? };
         let open = cx.tx.open_entries(cx.organization, &held_by, cx.now)?;
@@ -170,7 +169,7 @@ impl Watch {
             }
             books.insert(contract_ref, book);
         }
-        Self::read(cx, limits, open, books, WatchedNumbers::Of(periods))
+        Self::read(cx, (limits, open, unapplied), books, WatchedNumbers::Of(periods))
     }
 
     /// Returns the first open entry of a hold for a usage product that no other event settles.
@@ -247,6 +246,7 @@ fn owed_in(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     accounts: BTreeSet<AccountKey>,
+    unapplied: Option<UnappliedSums>,
 ) -> UseCaseResult<BTreeMap<AccountKey, MoneySum>> {
     let customers = distinct(accounts.iter().map(|account| account.customer_id));
     let mut owed: BTreeMap<AccountKey, MoneySum> =
@@ -254,7 +254,11 @@ fn owed_in(
     if customers.is_empty() {
         return Ok(owed);
     }
-    for (key, unapplied) in tx.accounts(organization, Some(&customers))? {
+    let unapplied = match unapplied {
+        Some(unapplied) => unapplied,
+        None => tx.accounts(organization, Some(&customers))?.into_iter().collect(),
+    };
+    for (key, unapplied) in unapplied {
         if let Some(sum) = owed.get_mut(&key) {
             *sum = sum.checked_sub(unapplied)?;
         }

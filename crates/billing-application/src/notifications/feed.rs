@@ -5,7 +5,7 @@ use billing_domain::ports::{Access, NotificationFilter, transact};
 use billing_domain::refs::{CustomerRef, NotificationRef, OrganizationId};
 
 use crate::Services;
-use crate::basics::DAY_SECONDS;
+use crate::basics::{DAY_SECONDS, purge_in_parts};
 use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -94,15 +94,8 @@ pub fn forget_old_notifications(services: &Services, days: u16) -> UseCaseResult
         if oldest.is_none_or(|oldest| oldest >= before) {
             continue;
         }
-        loop {
-            let purged = transact(&*services.store, Access::Write, |tx| {
-                Ok::<_, UseCaseError>(tx.purge_notifications(organization, before, PURGED_PER_TRANSACTION)?)
-            })?;
-            forgotten += purged;
-            if purged < u64::from(PURGED_PER_TRANSACTION) {
-                break;
-            }
-        }
+        forgotten +=
+            purge_in_parts(services, PURGED_PER_TRANSACTION, |tx, limit| tx.purge_notifications(organization, before, limit))?;
     }
     Ok(forgotten)
 }

@@ -3,10 +3,12 @@
 //!
 //! Each entry has the [stamps](Stamps) with which it was read. A transaction uses an entry only after it has locked the
 //! contracts of the entry and read the same stamps. Therefore the cache needs no invalidation, and several servers need no
-//! communication.
+//! communication. A store with a single writer knows the [generation](StampGeneration) of all stamps. There, a transaction does
+//! not read the stamps of an entry again in the generation in which they were last read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use billing_domain::calendar::Date;
 use billing_domain::catalog::{Tier, UsagePrice, UsageProduct};
@@ -15,7 +17,7 @@ use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::document::BookDocument;
 use billing_domain::labels::Where;
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::Stamps;
+use billing_domain::ports::{StampGeneration, Stamps};
 use billing_domain::refs::{ContractRef, CustomerId, CustomerRef, OrganizationId, ProductNo, UsageProductRef};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -43,9 +45,40 @@ pub(super) struct CacheEntry {
     pub(super) rows: Option<CachedRows>,
 }
 
+/// The generation in which stamps were last read, or 0. Transactions set it in rows that the cache shares.
+#[derive(Default)]
+pub(super) struct LastGeneration(AtomicU64);
+
+impl LastGeneration {
+    pub(super) fn of(generation: Option<StampGeneration>) -> Self {
+        Self(AtomicU64::new(Self::number(generation)))
+    }
+
+    /// Returns whether the stamps were last read in this generation.
+    pub(super) fn is(&self, generation: Option<StampGeneration>) -> bool {
+        generation.is_some() && self.0.load(Ordering::Relaxed) == Self::number(generation)
+    }
+
+    /// Records that the stamps were read in this generation.
+    pub(super) fn set(&self, generation: Option<StampGeneration>) {
+        self.0.store(Self::number(generation), Ordering::Relaxed);
+    }
+
+    fn number(generation: Option<StampGeneration>) -> u64 {
+        generation.map_or(0, |StampGeneration(number)| number.get())
+    }
+}
+
+impl Clone for LastGeneration {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
 /// Rows that are current if the contracts of the customer have these stamps and no others.
 #[derive(Clone)]
 pub(super) struct CachedRows {
+    pub(super) read_in: LastGeneration,
     /// In the order of their references. May include contracts that meter only other usage products.
     pub(super) stamps: Vec<(ContractRef, Stamps)>,
     pub(super) customer: Arc<Customer>,
@@ -165,6 +198,8 @@ fn line_item_bytes(item: &SelectedLineItem) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use billing_domain::refs::OrganizationId;
     use billing_testkit::{FreshIds, fixtures};
 
@@ -193,6 +228,7 @@ mod tests {
         let customer = fixtures::customer(&ids, "acme");
         let contract = fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]);
         let rows = CachedRows {
+            read_in: LastGeneration::default(),
             stamps: Vec::new(),
             customer: Arc::new(customer),
             product: Arc::new(fixtures::usage_product("calls")),
@@ -208,6 +244,18 @@ mod tests {
         cache.forget(&[key(0)]);
         assert!(before > 0 && weight() == 0, "{before}, {}", weight());
         drop(shared);
+    }
+
+    #[test]
+    fn stamps_are_not_read_again_in_the_generation_in_which_they_were_last_read() {
+        let [one, other] = [1, 2].map(|number| NonZeroU64::new(number).map(StampGeneration));
+        let read_in = LastGeneration::of(one);
+        assert_eq!([one, other, None].map(|generation| read_in.is(generation)), [true, false, false]);
+        read_in.set(other);
+        assert_eq!([one, other, None].map(|generation| read_in.is(generation)), [false, true, false]);
+        for unknown in [LastGeneration::of(None), LastGeneration::default()] {
+            assert_eq!([one, other, None].map(|generation| unknown.is(generation)), [false; 3]);
+        }
     }
 
     #[test]

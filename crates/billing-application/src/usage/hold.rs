@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::Aggregation;
 use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent, OnConflict};
 use billing_domain::hold::{Hold, HoldEntry, HoldState, KEPT_SECONDS, MAX_OPEN_ENTRIES, digest_of};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::limit::judge;
 use billing_domain::limit::LimitValue;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{Access, Insertion, StoreError, transact};
+use billing_domain::ports::{Insertion, StoreError};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{CustomerId, CustomerRef, HoldRef, UsageProductRef};
 use billing_domain::refusal::Refusal;
@@ -22,6 +21,7 @@ use super::progress::{IngestProgress, MatchedEvent};
 use super::recall::recall;
 use super::record::NO_ANSWER;
 use crate::Services;
+use crate::basics::purge_in_parts;
 use crate::carry_out::Cx;
 use crate::catalog::narrow_to_customer;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
@@ -187,8 +187,8 @@ impl IngestBatch<'_> {
 /// Returns why usage cannot be held: only sums, counts and maxima are known before the usage.
 fn not_holdable(book: &ContractBook, event: &MatchedEvent<'_>) -> Option<Violations> {
     let period = book.contract.period_of(&event.key)?;
-    let is_known = |aggregation: Aggregation| matches!(aggregation, Aggregation::Sum | Aggregation::Count | Aggregation::Max);
-    let is_holdable = period.terms.metering(&event.key.usage_product_ref).all(|(_, metered)| is_known(metered.aggregation));
+    let mut metering = period.terms.metering(&event.key.usage_product_ref);
+    let is_holdable = metering.all(|(_, metered)| metered.aggregation.is_holdable());
     let detail = "must be a usage product whose quantities are summed, counted or compared: others cannot be held";
     (!is_holdable).then(|| Violations::one(&["usage_product_ref"], "not_holdable", detail))
 }
@@ -254,14 +254,5 @@ pub fn release_hold(cx: &mut Cx<'_>, customer_ref: &CustomerRef, hold_ref: &Hold
 /// Returns [`UseCaseError::Store`] if they cannot be deleted.
 pub fn forget_old_holds(services: &Services) -> UseCaseResult<u64> {
     let before = services.now().plus_seconds(-KEPT_SECONDS);
-    let mut forgotten = 0;
-    loop {
-        let went = transact(&*services.store, Access::Write, |tx| {
-            Ok::<_, UseCaseError>(tx.purge_holds(before, PURGED_PER_TRANSACTION)?)
-        })?;
-        forgotten += went;
-        if went < u64::from(PURGED_PER_TRANSACTION) {
-            return Ok(forgotten);
-        }
-    }
+    purge_in_parts(services, PURGED_PER_TRANSACTION, |tx, limit| tx.purge_holds(before, limit))
 }

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use billing_domain::access::Actor;
 use billing_domain::calendar::Timestamp;
-use billing_domain::catalog::Aggregation;
 use billing_domain::contract::Contract;
 use billing_domain::document::BookDocument;
 use billing_domain::event_input::NewUsageEvent;
@@ -95,11 +94,17 @@ impl<'a> IngestBatch<'a> {
                 let ((contracts, matched, refused), read) = self.match_events(cx, &resolved, recalled.lock(), &recalled)?;
                 let known = recalled.documents();
                 let (mut books, off_drafts) = self.on_drafts(cx, contracts.into_values(), &matched, &known)?;
-                // A limit needs the amounts of all drafts of the customer.
-                books.retain(|contract_ref, book| !off_drafts.contains(contract_ref) && !book.contract.is_watched);
-                let is_alone = |event: &MatchedEvent<'_>| self.events[event.resolved.index].event.hold_ref.is_none();
+                // The events of a watched customer are judged together, in the order of arrival.
+                let judged_later: BTreeSet<CustomerId> = books
+                    .values()
+                    .filter(|book| book.contract.is_watched && off_drafts.contains(&book.contract.contract_ref))
+                    .map(|book| book.contract.customer_id)
+                    .collect();
+                books.retain(|contract_ref, book| {
+                    !off_drafts.contains(contract_ref) && !judged_later.contains(&book.contract.customer_id)
+                });
                 let (matched, left): (Vec<_>, Vec<_>) =
-                    matched.into_iter().partition(|event| books.contains_key(&event.key.contract_ref) && is_alone(event));
+                    matched.into_iter().partition(|event| books.contains_key(&event.key.contract_ref));
                 progress.left = left.iter().map(|matched| matched.resolved.index).collect();
                 if let Some(shortcuts) = self.shortcuts {
                     let known = matched.iter().map(|matched| (matched.resolved.customer, &matched.key));
@@ -276,7 +281,8 @@ impl<'a> IngestBatch<'a> {
 
     /// Adds the events to their running totals with one statement, instead of locking the totals now and replacing them later.
     /// The books then have the totals before these events, as far as sums and counts need them. Returns the totals after the
-    /// events, or `None` if totals have to be locked: without shortcuts, and for other aggregations than sums and counts.
+    /// events, or `None` if totals have to be locked: without shortcuts, for other aggregations than sums and counts, and for
+    /// watched customers.
     fn add_totals(
         &self,
         cx: &mut Cx<'_>,
@@ -291,11 +297,10 @@ impl<'a> IngestBatch<'a> {
             *total = sum;
         }
         let is_summed = |key: &UsageKey| books.get(&key.contract_ref).is_some_and(|book| is_summed(book, key));
-        if added.is_empty() || !added.keys().all(is_summed) {
+        // The usage of watched customers is judged before it is added.
+        let is_watched = books.values().any(|book| book.contract.is_watched);
+        if added.is_empty() || is_watched || !added.keys().all(is_summed) {
             return Ok(None);
-        }
-        if books.values().any(|book| book.contract.is_watched) {
-            return Err(UseCaseError::InvariantViolation("usage of a watched contract without the lock of its accounts"));
         }
         let new: Vec<(CustomerId, UsageKey, UsageTotal)> =
             added.iter().map(|(key, (customer_id, total))| (*customer_id, key.clone(), *total)).collect();
@@ -497,9 +502,8 @@ impl<'a> IngestBatch<'a> {
 
 /// Returns whether all line items that a running total prices need only its sum or its number of events.
 fn is_summed(book: &ContractBook, key: &UsageKey) -> bool {
-    let is_summed = |aggregation: Aggregation| matches!(aggregation, Aggregation::Sum | Aggregation::Count);
     let period = book.contract.period_of(key);
-    period.is_some_and(|period| period.terms.rated_by(key).all(|(_, metered)| is_summed(metered.aggregation)))
+    period.is_some_and(|period| period.terms.rated_by(key).all(|(_, metered)| metered.aggregation.is_additive()))
 }
 
 /// Returns whether the decisions on books changed nothing but the running totals, which are stored with these values.

@@ -10,11 +10,11 @@ use billing_domain::document::BookDocument;
 use billing_domain::event_input::{NamedCustomer, NamedUsageProduct, NewUsageEvent};
 use billing_domain::ledger::ContractBook;
 use billing_domain::party::{Customer, Entity};
-use billing_domain::ports::{Lock, Stamps};
+use billing_domain::ports::{Lock, StampGeneration, Stamps};
 use billing_domain::refs::{ContractRef, CustomerId, OrganizationId, UsageProductRef};
 use billing_domain::usage::UsageKey;
 
-use super::event_cache::{CacheEntry, CacheKey, CachedRows, EventCache, PeriodKey};
+use super::event_cache::{CacheEntry, CacheKey, CachedRows, EventCache, LastGeneration, PeriodKey};
 use super::names::NameLookup;
 use crate::book_repository::{corrupt, slots_of_usage};
 use crate::carry_out::Cx;
@@ -60,6 +60,8 @@ impl<'c> Shortcuts<'c> {
 /// What a transaction knows from the cache.
 #[derive(Default)]
 pub(super) struct Recalled {
+    /// The generation of the stamps, if the store knows it.
+    generation: Option<StampGeneration>,
     /// The stamps of the contracts that are locked, by customer. `None` if no contract is locked yet.
     locked: Option<BTreeMap<CustomerId, Vec<(ContractRef, Stamps)>>>,
     /// Entries with current rows.
@@ -96,6 +98,14 @@ impl Recalled {
         })
     }
 
+    /// Uses an entry whose rows are current.
+    fn add_current(&mut self, names: &mut NameLookup, entry: Arc<CacheEntry>) {
+        if let Some(rows) = &entry.rows {
+            names.add(Arc::clone(&rows.customer), Arc::clone(&rows.product));
+            self.current.entry(entry.customer_id).or_default().push(entry);
+        }
+    }
+
     /// Returns the documents of the periods in current rows.
     pub(super) fn documents(&self) -> BTreeMap<PeriodKey, &[BookDocument]> {
         let rows = self.current.values().flatten().filter_map(|entry| entry.rows.as_ref());
@@ -114,7 +124,8 @@ fn key_of(organization: OrganizationId, event: &NewUsageEvent) -> Option<CacheKe
 }
 
 /// Looks up the customers and usage products of all events, in the cache or in the database. If an event is in the cache,
-/// this locks the contracts of all events shared, to compare their stamps.
+/// this locks the contracts of all events shared, to compare their stamps. Contracts whose stamps were read in the same
+/// generation need neither.
 pub(super) fn recall(
     cx: &mut Cx<'_>,
     shortcuts: Option<&Shortcuts<'_>>,
@@ -131,10 +142,14 @@ pub(super) fn recall(
     let is_new = |key: &Option<CacheKey>| !key.as_ref().is_some_and(|key| entries.contains_key(key));
     let new: Vec<&NewUsageEvent> = events.iter().zip(&keys).filter(|(_, key)| is_new(key)).map(|(event, _)| *event).collect();
     names.read(cx.tx, organization, new.iter().copied())?;
-    let mut recalled = Recalled::default();
     if entries.is_empty() {
-        return Ok((names, recalled));
+        return Ok((names, Recalled::default()));
     }
+    let generation = cx.tx.stamp_generation()?;
+    let mut recalled = Recalled { generation, ..Recalled::default() };
+    let is_confirmed = |entry: &CacheEntry| entry.rows.as_ref().is_some_and(|rows| rows.read_in.is(generation));
+    let (confirmed, entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(|(_, entry)| is_confirmed(entry));
+    confirmed.into_iter().for_each(|(_, entry)| recalled.add_current(&mut names, entry));
     // One statement locks the contracts of all events, so that all are locked in one order.
     let known = entries.iter().map(|(key, entry)| (entry.customer_id, key.usage_product.clone()));
     let mut pairs: BTreeSet<(CustomerId, UsageProductRef)> = known.collect();
@@ -147,15 +162,15 @@ pub(super) fn recall(
     for (contract, stamps) in cx.tx.lock_stamps(organization, &Vec::from_iter(pairs))? {
         locked.entry(contract.customer).or_default().push((contract.contract, stamps));
     }
-    for (key, entry) in &entries {
+    for (key, entry) in entries {
         match &entry.rows {
             // The other contracts of the customer must be the same, too: a new one may be the one that bills the event.
             Some(rows) if locked.get(&entry.customer_id) == Some(&rows.stamps) => {
-                names.add(Arc::clone(&rows.customer), Arc::clone(&rows.product));
-                recalled.current.entry(entry.customer_id).or_default().push(Arc::clone(entry));
+                rows.read_in.set(generation);
+                recalled.add_current(&mut names, entry);
             }
             _ => {
-                recalled.outdated.insert(key.clone());
+                recalled.outdated.insert(key);
             }
         }
     }
@@ -193,6 +208,7 @@ pub(super) fn learn<'m>(
                 (None, Some(stamps)) if recalled.outdated.contains(&key) => {
                     let entities = entities.get_or_insert_with(|| read.entities.as_slice().into());
                     names.shared(&key).map(|(shared_customer, product)| CachedRows {
+                        read_in: LastGeneration::of(recalled.generation),
                         stamps: stamps.clone(),
                         customer: shared_customer,
                         product,

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use billing_domain::calendar::Timestamp;
 use billing_domain::quantity::QuantitySum;
 use billing_domain::refs::{CustomerId, CustomerRef, UsageProductRef};
-use billing_domain::summary::{Grouping, Summary, SummaryError, SummaryIntervals, SummaryRow, needs_all_events};
+use billing_domain::summary::{Grouping, Summary, SummaryError, SummaryIntervals, SummaryRow};
 
 use super::list::EventQuery;
 use crate::book_repository::corrupt;
@@ -47,7 +47,7 @@ pub fn summarize_usage(
     let is_of_one = [filter.customer_id.is_some(), filter.contract_ref.is_some(), filter.document_ref.is_some()].contains(&true);
     let is_counted = |product: &UsageProductRef| filter.usage_product_ref.as_ref().is_none_or(|only| only == product);
     let mut counted = aggregations.iter().filter(|(product, _)| is_counted(product));
-    let by_customer = !is_of_one && counted.any(|(_, aggregation)| needs_all_events(*aggregation));
+    let by_customer = !is_of_one && counted.any(|(_, aggregation)| !aggregation.is_additive());
     let (mut summary, mut refused) = (Summary::new(intervals, grouping, &aggregations), None);
     cx.tx.visit_metered(cx.organization, &filter, by_customer, &mut |metered| match summary.add(metered) {
         Ok(()) => ControlFlow::Continue(()),

@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use billing_domain::audit::AuditAction;
 use billing_domain::imports::{IMPORTS_KEPT_DAYS, ImportRecord, ImportUndo};
 use billing_domain::page::{ListSortKey, Page, PageRequest};
-use billing_domain::ports::{Access, ImportFilter, StoreError, transact};
+use billing_domain::ports::{ImportFilter, StoreError};
 use billing_domain::refs::{CustomerId, DocumentRef, EventRef, ImportPartRef, ImportRef, OrganizationId};
 
 use super::change::{ChangeBatch, ChangeOutcome, ChangeRequest, EventChange};
 use super::ingest::MAX_HOLD_ATTEMPTS;
 use crate::Services;
 use crate::audit::{AuditChange, AuditSubject, ImportUndoSummary};
-use crate::basics::DAY_SECONDS;
+use crate::basics::{DAY_SECONDS, purge_in_parts};
 use crate::carry_out::{Cx, Transactions};
 use crate::dry_run::{DocumentChange, EffectTotals};
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -266,14 +266,5 @@ impl UndoStep {
 /// Returns [`UseCaseError::Store`] if the records cannot be deleted.
 pub fn forget_old_imports(services: &Services) -> UseCaseResult<u64> {
     let oldest = services.now().plus_seconds(-IMPORTS_KEPT_DAYS * DAY_SECONDS);
-    let mut forgotten = 0;
-    loop {
-        let went = transact(&*services.store, Access::Write, |tx| {
-            Ok::<_, UseCaseError>(tx.purge_imports(oldest, PURGED_PER_TRANSACTION)?)
-        })?;
-        forgotten += went;
-        if went < u64::from(PURGED_PER_TRANSACTION) {
-            return Ok(forgotten);
-        }
-    }
+    purge_in_parts(services, PURGED_PER_TRANSACTION, |tx, limit| tx.purge_imports(oldest, limit))
 }

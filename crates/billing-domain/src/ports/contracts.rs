@@ -1,6 +1,7 @@
 //! Contracts, and the number series of documents and contracts.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use uuid::Uuid;
 
@@ -23,6 +24,11 @@ pub struct Stamps {
     /// Changes with each update of an entity or usage product of the organization.
     pub catalog: Uuid,
 }
+
+/// The number of a time in which no stamp changes and no contract is created. A store with a single writer knows it. No number
+/// returns within a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampGeneration(pub NonZeroU64);
 
 /// Storage of contracts with all their versions.
 pub trait Contracts {
@@ -77,6 +83,11 @@ pub trait Contracts {
         organization: OrganizationId,
         pairs: &[(CustomerId, UsageProductRef)],
     ) -> StoreResult<Vec<(ContractKey, Stamps)>>;
+    /// Returns the generation of all stamps in a write transaction. In the same generation, [`lock_stamps`](Self::lock_stamps)
+    /// returns the same stamps again, and its lock is not necessary.
+    ///
+    /// Returns `None` if other transactions can change stamps meanwhile, or if this one may have changed some.
+    fn stamp_generation(&mut self) -> StoreResult<Option<StampGeneration>>;
     /// Locks a contract until the transaction ends. Returns the number of its newest version.
     ///
     /// Contracts are locked before documents. Documents are locked before totals and number series.

@@ -40,7 +40,7 @@ pub use audit::{AuditFilter, AuditLog, AuditPart};
 pub use books::{BookReader, BookWriter, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
-pub use contracts::{Contracts, NumberSeries, Stamps};
+pub use contracts::{Contracts, NumberSeries, StampGeneration, Stamps};
 pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{

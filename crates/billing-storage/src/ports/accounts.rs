@@ -11,15 +11,15 @@ use billing_domain::ports::{Accounts, ApplicationsOf, DocumentsOf, Lock, Payment
 use billing_domain::receivables::{AccountKey, Application, ApplicationSource, Payment, PaymentKind};
 use billing_domain::refs::{CustomerId, OrganizationId};
 use billing_domain::text::OneLine;
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text};
+use diesel::sql_types::{BigInt, Nullable, Text};
 use uuid::Uuid;
 
 use super::balances::{key_of, unapplied_columns, unapplied_sum};
 use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::column_values::ColumnValue;
+use crate::hand_written::{IsDocumentUnapplied, IsDue, IsPaymentUnapplied};
 use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
@@ -124,10 +124,7 @@ impl Accounts for Transaction<'_> {
                     .filter(in_force!())
                     .load(conn))?
             }
-            // A bound number hides the partial index from a prepared plan.
-            DocumentsOf::Unapplied => with_conn!(self, "documents", |conn| of_account!()
-                .filter(sql::<Bool>("documents.unapplied_minor > 0"))
-                .load(conn))?,
+            DocumentsOf::Unapplied => with_conn!(self, "documents", |conn| of_account!().filter(IsDocumentUnapplied).load(conn))?,
             DocumentsOf::All => with_conn!(self, "documents", |conn| of_account!().filter(in_force!()).load(conn))?,
             DocumentsOf::OpenUpTo(amount) => {
                 let (mut found, mut sum): (Vec<WithParts>, i128) = (Vec::new(), 0);
@@ -138,7 +135,7 @@ impl Accounts for Transaction<'_> {
                         .filter(documents::entity_ref.eq(key.entity_ref.as_str()))
                         .filter(documents::currency.eq(key.currency.code()))
                         .filter(documents::organization_id.eq(owner))
-                        .filter(sql::<Bool>("documents.amount_due_minor > 0"))
+                        .filter(IsDue)
                         .order((documents::due_date, documents::document_id))
                         .limit(OPEN_AT_A_TIME)
                         .offset(offset)
@@ -185,7 +182,7 @@ impl Accounts for Transaction<'_> {
                 PaymentsOf::Document(document) => {
                     of_account().filter(payments::document_id.eq(Bound(document.as_uuid()))).load(conn)
                 }
-                PaymentsOf::Unapplied => of_account().filter(sql::<Bool>("payments.unapplied_minor > 0")).load(conn),
+                PaymentsOf::Unapplied => of_account().filter(IsPaymentUnapplied).load(conn),
                 PaymentsOf::All => of_account().load(conn),
             }
         })?;

@@ -11,14 +11,13 @@ use billing_domain::ports::{Balances, StoreError, StoreResult};
 use billing_domain::receivables::{AccountKey, StatementEntry, StatementKind};
 use billing_domain::refs::{CustomerId, DocumentRef, EntityRef, OrganizationId, PaymentRef};
 use chrono::NaiveDate;
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
 use uuid::Uuid;
 
 use super::accounts::{AccountRow, read_unapplied};
 use super::document_rows::DRAFT;
 use super::payments::REFUND;
+use crate::hand_written::IsDue;
 use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, documents, payments, write_offs};
@@ -105,7 +104,9 @@ impl Balances for Transaction<'_> {
         type Found = (Cell<Uuid>, Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>);
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::customer_id, customers.iter().map(|id| id.as_uuid())))
-            .filter(sql::<Bool>("documents.amount_due_minor > 0"))
+            .filter(IsDue)
+            // Without this order, SQLite reads all documents of the customers.
+            .order((documents::customer_id, documents::entity_ref, documents::currency, documents::due_date))
             .select((
                 documents::organization_id,
                 documents::customer_id,
@@ -364,5 +365,20 @@ impl Transaction<'_> {
             Ok((row.cell("recorded_at", recorded_at)?, entry))
         };
         rows.into_iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query_plans::plans_of;
+
+    #[test]
+    fn what_is_due_of_a_customer_is_found_without_its_other_documents() {
+        let id = Uuid::from_u128;
+        let (organization, customer) = (OrganizationId::from_uuid(id(1)), CustomerId::from_uuid(id(2)));
+        let plans = plans_of(|tx| assert!(tx.due_by_day(organization, &[customer]).expect("a look-up").is_empty()));
+        assert_eq!(plans.len(), 1);
+        assert_eq!(plans[0].steps, ["SEARCH documents USING INDEX documents_due (customer_id=?)"]);
     }
 }

@@ -122,6 +122,7 @@ impl Transaction<'_> {
             }
             let of_contract: Vec<ChargeRow> = Row::new("documents", document_ref).under("charges", of_contract.as_ref())?;
             book.charges.extend(of_contract.into_iter().map(ChargeRow::read).collect::<StoreResult<Vec<_>>>()?);
+            book.charges.sort_by(|a, b| a.charge_ref.cmp(&b.charge_ref));
             book.documents.push(document);
         }
         Ok(())

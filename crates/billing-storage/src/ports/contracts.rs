@@ -9,7 +9,7 @@ use billing_domain::contract::{Contract, ContractProduct, Segment, SegmentTerms}
 use billing_domain::ledger::{ContractHeader, ContractNotifications};
 use billing_domain::metadata::Metadata;
 use billing_domain::page::{Page, PageRequest};
-use billing_domain::ports::{BookReader as _, Contracts, Lock, Stamps, StoreResult};
+use billing_domain::ports::{BookReader as _, Contracts, Lock, StampGeneration, Stamps, StoreResult};
 use billing_domain::refs::{
     ContractKey, ContractRef, CustomerId, CustomerRef, EntityRef, OrganizationId, ProductNo, UsageProductRef,
 };
@@ -21,6 +21,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::document_rows::DRAFT;
+use super::metering::load_metering;
 use super::parties::CustomerRow;
 use super::runs::BillingFailureJson;
 use super::{MAX_BINDS, counted, limits, stored};
@@ -221,12 +222,13 @@ impl ContractRow {
     }
 }
 
-/// Returns a contract's products from its segments by product, version and date, and the stored length of the terms.
+/// Returns a contract's products from its segments.
 fn products_of(contract_id: Uuid, segments: impl IntoIterator<Item = SegmentRow>) -> StoreResult<Vec<ContractProduct>> {
     let row = Row::new("contract_products", contract_id);
+    let mut segments = segments.into_iter().map(|segment| segment.read(&row)).collect::<StoreResult<Vec<_>>>()?;
+    segments.sort_by_key(|(no, segment)| (*no, segment.version, segment.in_force_from));
     let mut products: Vec<ContractProduct> = Vec::new();
-    for segment in segments {
-        let (no, segment) = segment.read(&row)?;
+    for (no, segment) in segments {
         match products.last_mut() {
             Some(product) if product.no == no => product.segments.push(segment),
             Some(_) | None => products.push(ContractProduct { no, segments: vec![segment] }),
@@ -290,68 +292,10 @@ macro_rules! stamps {
 /// A row of [`stamps`].
 type StampsRow = (Cell<Uuid>, Cell<Uuid>, Cell<Uuid>, Option<Cell<Uuid>>, Option<Cell<Uuid>>);
 
-/// Loads the rows of a query on contracts that meter any of these pairs of customer and usage product, and locks the
-/// contracts. A contract that meters several pairs can occur several times.
-macro_rules! load_metering {
-    ($tx:expr, $pairs:expr, $lock:expr, $row:ty, $query:ident($organization:expr)) => {{
-        let mut found: Vec<$row> = Vec::new();
-        $tx.holds_contracts |= $lock.is_some();
-        // SQLite runs in the same process and cannot use an index for a list of pairs.
-        let at_once = if $tx.is_sqlite() { 1 } else { MAX_BINDS / 2 };
-        let of_shards = $tx.by_shard($pairs.to_vec(), |(customer_id, _)| customer_id.as_uuid());
-        for pairs in of_shards.iter().flat_map(|pairs| pairs.chunks(at_once)) {
-            let customers = || pairs.iter().map(|(customer_id, _)| customer_id.as_uuid());
-            let is_spread = $tx.is_spread;
-            let nodes = $tx.nodes_of(customers());
-            let walked = || pass_gate(customers(), $lock);
-            let rows: Vec<$row> = if let [(customer_id, product)] = pairs {
-                let metering = contract_usage_products::table
-                    .filter(contract_usage_products::customer_id.eq(Bound(customer_id.as_uuid())))
-                    .filter(contract_usage_products::usage_product_ref.eq(product.as_str()))
-                    .select(contract_usage_products::contract_id);
-                load_held!(
-                    $tx,
-                    "contracts",
-                    $lock,
-                    $query!($organization, &nodes)
-                        .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
-                        .filter(contracts::contract_id.eq_any(metering))
-                        .filter(walked())
-                )?
-            } else {
-                let of_pair = |(customer, product): &(CustomerId, UsageProductRef)| {
-                    vec![Value::Id(customer.as_uuid()), Value::Text(product.as_str().to_owned())]
-                };
-                let metering = contract_usage_products::table
-                    .filter(one_of_rows("customer_id, usage_product_ref", pairs.iter().map(of_pair)).on_nodes(is_spread))
-                    .select(contract_usage_products::contract_id);
-                load_held!(
-                    $tx,
-                    "contracts",
-                    $lock,
-                    $query!($organization, &nodes)
-                        .filter(one_of_ids(contracts::customer_id, customers()))
-                        .filter(contracts::contract_id.eq_any(metering))
-                        .filter(walked())
-                )?
-            };
-            found.extend(rows);
-        }
-        found
-    }};
-}
-
 /// Terms of products, in the order in which they are assembled.
 macro_rules! segments {
     () => {
-        contract_products::table
-            .order((
-                contract_products::contract_id,
-                contract_products::product_no,
-                contract_products::version,
-                contract_products::in_force_from,
-            ))
-            .select((contract_products::contract_id, SegmentRow::as_select()))
+        contract_products::table.select((contract_products::contract_id, SegmentRow::as_select()))
     };
 }
 
@@ -370,7 +314,10 @@ impl Transaction<'_> {
     /// Gives contracts that were just locked exclusively a new stamp, so that no copy in memory counts as current afterwards. Every
     /// method that locks contracts to change them does this, and nothing else does. A contract has its and its customer's identifier.
     pub(super) fn renew_stamps(&mut self, locked: &[(Uuid, Uuid)]) -> StoreResult<()> {
-        let stamp = Uuid::now_v7();
+        if locked.is_empty() {
+            return Ok(());
+        }
+        let stamp = self.new_stamp();
         for (contract_id, customer_id) in locked {
             with_conn!(self, "contracts", |conn| diesel::update(
                 contracts::table.find((Bound(*contract_id), Bound(*customer_id)))
@@ -514,6 +461,7 @@ impl Contracts for Transaction<'_> {
             ))
             .execute(conn))?;
         self.note_own_contract(contract.contract_ref);
+        self.end_stamp_generation();
         self.insert_segments(contract, None)
     }
 
@@ -632,6 +580,10 @@ impl Contracts for Transaction<'_> {
         }
         found.keys().try_for_each(|contract| self.note_contract(*contract, Lock::Shared))?;
         Ok(found.into_values().collect())
+    }
+
+    fn stamp_generation(&mut self) -> StoreResult<Option<StampGeneration>> {
+        self.current_stamp_generation()
     }
 
     fn lock_contract(&mut self, key: ContractKey, lock: Lock) -> StoreResult<Option<u32>> {

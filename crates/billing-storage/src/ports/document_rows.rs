@@ -106,8 +106,9 @@ impl WithParts {
 
     fn parts(&self) -> StoreResult<Vec<ProductNo>> {
         let row = Row::new("document_parts", self.id()?);
-        let parts: Vec<(i32,)> = row.under("product_no", self.parts.as_ref())?;
-        parts.into_iter().map(|(no,)| Ok(ProductNo(row.checked("product_no", u16::try_from(no))?))).collect()
+        let mut parts: Vec<(i32, i32)> = row.under("product_no", self.parts.as_ref())?;
+        parts.sort_unstable();
+        parts.into_iter().map(|(_, no)| Ok(ProductNo(row.checked("product_no", u16::try_from(no))?))).collect()
     }
 
     /// Returns the head of the document, known since it was opened.

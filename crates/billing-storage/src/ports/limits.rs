@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, owned, stored};
+use crate::hand_written::IsDraft;
 use crate::in_list::{Value, one_of_ids, one_of_rows};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, customers, documents, limits};
@@ -252,9 +253,10 @@ impl Limits for Transaction<'_> {
 
     fn set_watched(&mut self, organization: OrganizationId, customer_id: CustomerId, is_watched: bool) -> StoreResult<()> {
         let (customer, owner) = (Bound(customer_id.as_uuid()), Bound(organization.as_uuid()));
+        let stamp = self.new_stamp();
         let changed = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(customer))
             .filter(customers::organization_id.eq(owner))
-            .set((customers::watched.eq(is_watched), customers::stamp.eq(Bound(Uuid::now_v7()))))
+            .set((customers::watched.eq(is_watched), customers::stamp.eq(Bound(stamp))))
             .execute(conn))?;
         if changed == 0 {
             return self.refuse(format!("customers {customer_id}: not there to be watched"));
@@ -295,11 +297,10 @@ impl Limits for Transaction<'_> {
         let of_shards = self.by_shard(Vec::from_iter(accounts), |account| account.customer_id.as_uuid());
         let mut found = BTreeMap::new();
         for accounts in of_shards.iter().flat_map(|accounts| accounts.chunks(at_once)) {
-            // A bound word would hide the partial index from a prepared plan.
             macro_rules! drafts {
                 () => {
                     documents::table
-                        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>("documents.lifecycle = 'DRAFT'"))
+                        .filter(IsDraft)
                         .select(((documents::customer_id, documents::contract_id), documents::organization_id))
                 };
             }

@@ -25,6 +25,7 @@ mod issue;
 mod ledger;
 mod limits;
 mod lists;
+mod metering;
 mod names;
 mod notifications;
 mod numbers;

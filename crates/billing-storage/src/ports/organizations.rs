@@ -38,8 +38,9 @@ impl OrganizationRow {
 impl Transaction<'_> {
     /// Gives the organization's catalog a new stamp, so that caches read its entities and usage products again.
     pub(super) fn raise_catalog_stamp(&mut self, organization: OrganizationId) -> StoreResult<()> {
+        let stamp = self.new_stamp();
         with_conn!(self, "organizations", |conn| diesel::update(organizations::table.find(Bound(organization.as_uuid())))
-            .set(organizations::catalog_stamp.eq(Bound(Uuid::now_v7())))
+            .set(organizations::catalog_stamp.eq(Bound(stamp)))
             .execute(conn))?;
         Ok(())
     }

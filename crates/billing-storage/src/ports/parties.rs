@@ -310,10 +310,10 @@ impl Customers for Transaction<'_> {
     }
 
     fn update_customer(&mut self, organization: OrganizationId, customer: &Customer) -> StoreResult<Update> {
-        let columns = CustomerColumns::of(&customer.profile)?;
+        let (columns, stamp) = (CustomerColumns::of(&customer.profile)?, self.new_stamp());
         let updated = with_conn!(self, "customers", |conn| diesel::update(customers::table.find(Bound(customer.id.as_uuid())))
             .filter(customers::organization_id.eq(Bound(organization.as_uuid())))
-            .set((columns, customers::stamp.eq(Bound(Uuid::now_v7())), customers::updated_at.eq(Bound(customer.updated_at))))
+            .set((columns, customers::stamp.eq(Bound(stamp)), customers::updated_at.eq(Bound(customer.updated_at))))
             .execute(conn))?;
         if updated != 1 {
             return Ok(Update::Unknown);

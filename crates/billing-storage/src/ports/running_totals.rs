@@ -1,6 +1,7 @@
 //! Running totals of usage, part of the hot path. [`recount`](super::recount) recounts them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use billing_domain::calendar::Timestamp;
 use billing_domain::contract::Contract;
@@ -23,7 +24,7 @@ use crate::schema::{usage_events, usage_totals};
 use crate::sql_types::Bound;
 use crate::statement::Statement;
 use crate::tx::{Transaction, load_held, with_conn};
-use crate::usage_key::{AddTotals, CountLabels, PutTotal, put_totals, stored_line_item};
+use crate::usage_key::{AddTotals, CountLabels, FindTotal, KeyColumns, PutTotal, put_totals, stored_line_item};
 
 #[derive(Insertable)]
 #[diesel(table_name = usage_totals, treat_none_as_default_value = false)]
@@ -64,6 +65,14 @@ pub(super) struct TotalRow {
     period_start: Cell<NaiveDate>,
     usage_product_ref: String,
     line_item_id: String,
+    #[diesel(embed)]
+    values: TotalValues,
+}
+
+/// The columns of a total besides its key.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = usage_totals)]
+pub(super) struct TotalValues {
     sum: Cell<Decimal>,
     events: i64,
     max: Option<Cell<Decimal>>,
@@ -84,7 +93,7 @@ impl TotalRow {
     /// Returns whether the sum has at most the digits of a sum.
     fn is_in_range(&self) -> bool {
         let row = Row::new("usage_totals", &self.usage_product_ref);
-        row.cell("sum", self.sum.clone()).is_ok_and(|sum| QuantitySum::new(sum).is_ok())
+        row.cell("sum", self.values.sum.clone()).is_ok_and(|sum| QuantitySum::new(sum).is_ok())
     }
 
     fn read(self) -> StoreResult<(UsageKey, UsageTotal)> {
@@ -99,6 +108,12 @@ impl TotalRow {
                 id => Some(row.leaf("line_item_id", id)?),
             },
         };
+        Ok((key, self.values.read(&row)?))
+    }
+}
+
+impl TotalValues {
+    fn read<K: fmt::Display>(self, row: &Row<K>) -> StoreResult<UsageTotal> {
         let quantity = |column, cell| row.checked(column, Quantity::new(row.cell(column, cell)?));
         let latest = match (self.latest_at, self.latest_service_date, self.latest_event_id, self.latest_quantity) {
             (Some(at), Some(date), Some(event), Some(latest)) => Some(CountedEvent {
@@ -111,15 +126,14 @@ impl TotalRow {
             (None, None, None, None) => None,
             _ => return Err(row.corrupt("latest_at", "instant, date, event and quantity don't come together")),
         };
-        let total = UsageTotal {
+        Ok(UsageTotal {
             sum: row.checked("sum", QuantitySum::new(row.cell("sum", self.sum)?))?,
             events: row.checked("events", u64::try_from(self.events))?,
             max: self.max.map(|max| quantity("max", max)).transpose()?,
             latest,
             last_day: row.optional("last_day", self.last_day)?,
             distinct: self.distinct_values.map(|distinct| row.checked("distinct_values", u64::try_from(distinct))).transpose()?,
-        };
-        Ok((key, total))
+        })
     }
 }
 
@@ -174,16 +188,32 @@ impl Transaction<'_> {
         Ok(found)
     }
 
-    fn make_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<()> {
+    /// Creates the missing totals as zero, and returns their number.
+    fn make_totals(&mut self, organization: Uuid, keys: &[(CustomerId, UsageKey)]) -> StoreResult<usize> {
+        let mut made = 0;
         for keys in keys.chunks(MAX_BINDS / NEW_TOTAL_COLUMNS) {
             let rows: Vec<NewTotal<'_>> =
                 keys.iter().map(|(customer_id, key)| NewTotal::zero(organization, customer_id.as_uuid(), key)).collect();
-            with_conn!(self, "usage_totals", |conn| diesel::insert_into(usage_totals::table)
+            made += with_conn!(self, "usage_totals", |conn| diesel::insert_into(usage_totals::table)
                 .values(rows)
                 .on_conflict_do_nothing()
                 .execute(conn))?;
         }
-        Ok(())
+        Ok(made)
+    }
+
+    /// Returns a total, and creates a missing one as zero. SQLite's only writer already locks it.
+    fn find_or_make_total(&mut self, organization: Uuid, keyed: &(CustomerId, UsageKey)) -> StoreResult<UsageTotal> {
+        let (customer_id, key) = keyed;
+        let find = FindTotal::new(organization, customer_id.as_uuid(), key);
+        let found: Option<TotalValues> = with_conn!(self, "usage_totals", |conn| find.get_result(conn).optional())?;
+        if let Some(values) = found {
+            return values.read(&Row::new("usage_totals", KeyColumns::of(key)));
+        }
+        if self.make_totals(organization, std::slice::from_ref(keyed))? == 0 {
+            return self.refuse("usage_totals: of another organization".to_owned());
+        }
+        Ok(UsageTotal::ZERO)
     }
 }
 
@@ -224,6 +254,11 @@ impl RunningTotals for Transaction<'_> {
         keys.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
         keys.dedup();
         keys.iter().try_for_each(|(customer_id, key)| self.note_total(*customer_id, key))?;
+        if self.is_sqlite() {
+            // SQLite runs in the same process, and would copy a list of keys into a temporary b-tree.
+            let total = |keyed| self.find_or_make_total(organization, &keyed).map(|total| (keyed.1, total));
+            return keys.into_iter().map(total).collect();
+        }
         let mut held = Vec::new();
         for keys in keys.chunks(MAX_KEYS) {
             // Nearly always all totals exist, and one statement suffices. Missing totals are created, and all are then
@@ -269,7 +304,8 @@ impl RunningTotals for Transaction<'_> {
         let mut added = added.to_vec();
         added.sort_by(|a, b| a.1.cmp(&b.1));
         if self.with_arrays().is_none() {
-            // SQLite stores decimals as text and never adds them.
+            // SQLite stores decimals as text and never adds them. An UPDATE that adds them with a function of ours would have to
+            // return the totals, and SQLite collects returned rows in a temporary b-tree, which takes longer than reading them.
             let keys: Vec<(CustomerId, UsageKey)> = added.iter().map(|(customer, key, _)| (*customer, key.clone())).collect();
             let mut totals = Vec::with_capacity(added.len());
             for ((customer, key, new), (_, before)) in added.into_iter().zip(self.lock_usage(organization, &keys)?) {

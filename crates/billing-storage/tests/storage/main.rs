@@ -11,5 +11,6 @@ mod replaced;
 mod restore;
 mod rows;
 mod seals;
+mod stamp_generations;
 mod support;
 mod transactions;

@@ -144,8 +144,7 @@ impl Figures {
             let Some(terms) = product.newest_terms() else { continue };
             all.push(LimitMetric::Spend { contract_ref, product_no: product.no, currency: terms.pricing.currency });
             for usage_product_ref in terms.metered_products().collect::<BTreeSet<_>>() {
-                let is_drawn = |aggregation| matches!(aggregation, Aggregation::Sum | Aggregation::Count | Aggregation::Max);
-                if !terms.metering(usage_product_ref).all(|(_, metered)| is_drawn(metered.aggregation)) {
+                if !terms.metering(usage_product_ref).all(|(_, metered)| metered.aggregation.is_holdable()) {
                     continue;
                 }
                 let of_item = terms.metering(usage_product_ref).last().map(|(item, _)| item.id.clone());

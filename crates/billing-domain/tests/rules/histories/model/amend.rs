@@ -303,8 +303,8 @@ impl Model {
         };
         let is_over = end <= today;
         let dated = is_dated(&rest, same_set);
-        if is_over && product.cut.is_some() && product.whole.iter().any(|stretch| stretch.from >= end) {
-            return Verdict::Skip("P13: a product left out before its newest terms came, which no answer shows");
+        if is_over && product.whole.iter().any(|stretch| stretch.from >= end) {
+            return Verdict::Skip("P13: a product that ended before its newest terms came, which no answer shows");
         }
         let moves = element.start.is_some_and(|start| start != product.start());
         let agreed_end = element.end.filter(|new| *new != newest.end);
