@@ -27,8 +27,8 @@ use billing_domain::party::legal::{BuyerReference, EInvoiceProfile, Language, Pa
 use billing_domain::party::{NetTerms, NumberPrefix};
 use billing_domain::quantity::Quantity;
 use billing_domain::refs::{
-    BankAccountRef, ChargeRef, ContractRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, HoldRef, LineItemId,
-    OrganizationId, PricingRef, UsageProductRef,
+    BankAccountRef, ChargeRef, ContractRef, CreditGrantRef, CustomerId, CustomerRef, DocumentRef, EntityRef, FormatRef, HoldRef,
+    LineItemId, OrganizationId, PricingRef, UsageProductRef,
 };
 use billing_domain::tax::TaxCategory;
 use billing_domain::text::{OneLine, Prose};
@@ -156,6 +156,7 @@ leaves! {
     CustomerId, "a UUID", shown, |text| Self::parse(text).ok();
     ContractRef, "a UUID", shown, |text| Self::parse(text).ok();
     DocumentRef, "a UUID", shown, |text| Self::parse(text).ok();
+    CreditGrantRef, "a UUID", shown, |text| Self::parse(text).ok();
     Timestamp, "an instant", shown, |text| Self::parse(text).ok();
     NaiveDate, "a date", shown, |text| text.parse().ok();
     TimeZone, "a time zone", |zone| zone.name().to_owned(), |text| Self::parse(text).ok();

@@ -500,9 +500,10 @@ CREATE INDEX document_lines_of_service_period ON document_lines (customer_id, co
 CREATE TABLE family_sums (
     customer_id        BLOB NOT NULL,
     family_document_id BLOB NOT NULL,
-    -- A sum of tax has −1, because a key has no NULL. Other sums are of discount at one discount rate and one tax.
+    -- A sum of tax has −1 and a sum of prepaid credit −2, because a key has no NULL. Other sums are of discount at one discount rate and
+    -- one tax.
     product_no         INTEGER NOT NULL,
-    -- A decimal without trailing zeros, so that equal rates make one key. Empty for a sum of tax.
+    -- A decimal without trailing zeros, so that equal rates make one key. Empty for a sum of tax. The grant of a sum of prepaid credit.
     discount_rate      TEXT NOT NULL,
     -- Likewise without trailing zeros.
     tax_rate           TEXT NOT NULL,

@@ -31,8 +31,15 @@ impl DocumentContent {
     /// # Errors
     /// Returns [`MoneyError`] when an amount is out of range.
     pub fn with_prepaid(self, kind: DocumentKind, prepaid: Vec<PrepaidAmount>, before: &FamilySums) -> Result<Self, MoneyError> {
-        let total_prepaid = Money::sum(self.total.currency(), prepaid.iter().map(|prepaid| prepaid.amount))?;
-        Self { prepaid, total_prepaid, ..self }.with_taxes(kind, before)
+        Self { prepaid, ..self }.with_taxes(kind, before)
+    }
+
+    /// Returns the sum of the prepaid amounts.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] when the sum is out of range.
+    pub fn total_prepaid(&self) -> Result<Money, MoneyError> {
+        Money::sum(self.total.currency(), self.prepaid.iter().map(|prepaid| prepaid.amount))
     }
 
     /// Returns the sum of the prepaid amounts of a tax treatment.

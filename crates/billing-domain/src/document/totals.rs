@@ -41,11 +41,9 @@ pub struct DocumentContent {
     pub total_discount: Money,
     /// The credit that the document takes, or returns on a credit note.
     pub prepaid: Vec<PrepaidAmount>,
-    /// The sum of the prepaid amounts.
-    pub total_prepaid: Money,
     /// The sum of the taxes.
     pub total_tax: Money,
-    /// `sub_total − total_discount − total_prepaid + total_tax`.
+    /// The subtotal less discounts and prepaid credit, plus taxes.
     pub total: Money,
 }
 
@@ -131,16 +129,7 @@ pub fn total_up(
     let total_discount = Money::sum(currency, products.iter().map(|product| product.discount))?;
     let zero = Money::zero(currency);
     let (prepaid, taxes) = (Vec::new(), Vec::new());
-    let content = DocumentContent {
-        products,
-        taxes,
-        sub_total,
-        total_discount,
-        prepaid,
-        total_prepaid: zero,
-        total_tax: zero,
-        total: zero,
-    };
+    let content = DocumentContent { products, taxes, sub_total, total_discount, prepaid, total_tax: zero, total: zero };
     content.with_taxes(kind, before)
 }
 
@@ -169,7 +158,7 @@ impl DocumentContent {
         }
         self.total_tax = Money::sum(currency, taxes.iter().map(|tax| tax.amount))?;
         self.total =
-            self.sub_total.checked_sub(self.total_discount)?.checked_sub(self.total_prepaid)?.checked_add(self.total_tax)?;
+            self.sub_total.checked_sub(self.total_discount)?.checked_sub(self.total_prepaid()?)?.checked_add(self.total_tax)?;
         self.taxes = taxes;
         Ok(self)
     }
@@ -246,14 +235,13 @@ impl DocumentContent {
             net.and_then(|net| net.checked_sub(self.prepaid_at(&tax.treatment)?)) == Ok(tax.base)
         });
         let is_taxed = |treatment: &TaxTreatment| self.taxes.iter().any(|tax| tax.treatment == *treatment);
-        let net = self.sub_total.checked_sub(self.total_discount).and_then(|net| net.checked_sub(self.total_prepaid));
+        let net = self.sub_total.checked_sub(self.total_discount).and_then(|net| net.checked_sub(self.total_prepaid()?));
         products_add_up
             && taxes_add_up
             && self.products.iter().all(|product| is_taxed(&product.rates.tax))
             && self.prepaid.iter().all(|prepaid| is_taxed(&prepaid.treatment))
             && sum(&mut self.products.iter().map(|product| product.sub_total)) == Ok(self.sub_total)
             && sum(&mut self.products.iter().map(|product| product.discount)) == Ok(self.total_discount)
-            && sum(&mut self.prepaid.iter().map(|prepaid| prepaid.amount)) == Ok(self.total_prepaid)
             && sum(&mut self.taxes.iter().map(|tax| tax.amount)) == Ok(self.total_tax)
             && net.and_then(|net| net.checked_add(self.total_tax)) == Ok(self.total)
     }

@@ -230,7 +230,7 @@ fn totals(issued: &IssuedDocument) -> Result<Totals, EInvoiceError> {
         }
         None => (Money::zero(content.total.currency()), content.total),
     };
-    let allowances = content.total_discount.checked_add(content.total_prepaid)?;
+    let allowances = content.total_discount.checked_add(content.total_prepaid()?)?;
     Ok(Totals {
         lines: content.sub_total,
         allowances,

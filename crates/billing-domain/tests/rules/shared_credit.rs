@@ -78,7 +78,9 @@ impl Contracts {
         assert_eq!(balance(&self.first), balance(&self.second), "both contracts see the same credit");
         let takes = |book: &ContractBook| {
             let draft = book.documents().find(|document| document.status == LifecycleStatus::Draft);
-            draft.map_or(0, |draft| book.content(draft.head.document_ref).expect("a draft").total_prepaid.minor())
+            draft.map_or(0, |draft| {
+                book.content(draft.head.document_ref).expect("a draft").total_prepaid().expect("a small sum").minor()
+            })
         };
         let balance = balance(&self.first);
         ([takes(&self.first), takes(&self.second)], [balance.drawn.minor(), balance.free.minor()])

@@ -14,6 +14,7 @@ use billing_domain::document::legal_particulars::LegalParticulars;
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::prepaid::PrepaidAmount;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{AtIssue, DocumentHead, DocumentKind, DraftContent, IssuedDocument, Parties, Purpose};
 use billing_domain::money::{Currency, Money, Percentage, Price, SignedPrice};
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 use super::calculation::{self, AtIssueMirror};
 use super::paper::{self, TaxBasisMirror};
 use super::party::PaymentMirror;
+use super::prepaid;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
 use super::{column, is_false, list_of, option_of};
@@ -232,6 +234,8 @@ struct ContentMirror {
     sub_total: Money,
     #[serde(with = "text_value")]
     total_discount: Money,
+    #[serde(with = "prepaid_amounts", default, skip_serializing_if = "Vec::is_empty")]
+    prepaid: Vec<PrepaidAmount>,
     #[serde(with = "text_value")]
     total_tax: Money,
     #[serde(with = "text_value")]
@@ -489,6 +493,7 @@ mod tax {
     }
 }
 list_of!(taxes: Tax = "tax");
+list_of!(prepaid_amounts: PrepaidAmount = "prepaid");
 
 #[cfg(test)]
 mod tests {

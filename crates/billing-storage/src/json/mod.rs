@@ -16,6 +16,7 @@ mod issued;
 mod metadata;
 mod paper;
 mod party;
+mod prepaid;
 mod pricing;
 mod terms;
 mod usage;

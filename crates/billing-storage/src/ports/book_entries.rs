@@ -13,7 +13,7 @@ use billing_domain::text::OneLine;
 use chrono::NaiveDate;
 use diesel::prelude::*;
 
-use super::books::{NO_DISCOUNT, NO_PRODUCT};
+use super::books::{NO_DISCOUNT, NO_PRODUCT, OF_CREDIT};
 use super::document_rows::{DRAFT, ISSUED, VOID, slot_of};
 use super::ledger::basis_text;
 use crate::json::{StoredConvertedTaxRef, StoredDraftRef};
@@ -240,14 +240,16 @@ fn columns_of(organization: OrganizationId, sums: &[NewSum]) -> StoreResult<Colu
     let product_no = |((_, _, key), _): &NewSum| match key {
         SumKey::Discount(product_no, _) => i32::from(product_no.0),
         SumKey::Tax(_) => NO_PRODUCT,
+        SumKey::Prepaid(..) => OF_CREDIT,
     };
     let discount_rate = |((_, _, key), _): &NewSum| match key {
         SumKey::Discount(_, rates) => rate_key(rates.discount),
         SumKey::Tax(_) => NO_DISCOUNT.to_owned(),
+        SumKey::Prepaid(_, grant_ref) => grant_ref.to_string(),
     };
     let tax = |((_, _, key), _): &'_ NewSum| match key {
         SumKey::Discount(_, rates) => rates.tax.clone(),
-        SumKey::Tax(tax) => tax.clone(),
+        SumKey::Tax(tax) | SumKey::Prepaid(tax, _) => tax.clone(),
     };
     Ok(vec![
         ("customer_id", column(sums, |((customer_id, ..), _)| customer_id.as_uuid())),

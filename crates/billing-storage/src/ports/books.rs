@@ -33,6 +33,8 @@ use crate::tx::{Transaction, load_contract, with_conn};
 pub(super) const NO_PRODUCT: i32 = -1;
 /// The discount of a tax sum.
 pub(super) const NO_DISCOUNT: &str = "";
+/// The product of a sum of prepaid credit. Its grant is in the column of the discount.
+pub(super) const OF_CREDIT: i32 = -2;
 
 /// Bound values per billing slot.
 const PLACE_COLUMNS: usize = 4;
@@ -52,11 +54,13 @@ impl SumRow {
     fn read(self, family: Uuid) -> StoreResult<(SumKey, BaseAndAmount)> {
         let row = Row::new("family_sums", family);
         let tax = TaxTreatment { rate: row.leaf("tax_rate", &self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? };
-        let key = if self.product_no == NO_PRODUCT {
-            SumKey::Tax(tax)
-        } else {
-            let product_no = ProductNo(row.checked("product_no", u16::try_from(self.product_no))?);
-            SumKey::Discount(product_no, DiscountAndTax { discount: row.leaf("discount_rate", &self.discount_rate)?, tax })
+        let key = match self.product_no {
+            NO_PRODUCT => SumKey::Tax(tax),
+            OF_CREDIT => SumKey::Prepaid(tax, row.leaf("discount_rate", &self.discount_rate)?),
+            product_no => {
+                let product_no = ProductNo(row.checked("product_no", u16::try_from(product_no))?);
+                SumKey::Discount(product_no, DiscountAndTax { discount: row.leaf("discount_rate", &self.discount_rate)?, tax })
+            }
         };
         Ok((key, BaseAndAmount { base: self.base_minor, amount: self.amount_minor }))
     }

@@ -5,7 +5,7 @@ use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, SumKey};
 use billing_domain::document::linking::{BillingSlot, SlotKind};
 use billing_domain::document::{DocumentHead, DocumentKind, Lifecycle, LifecycleStatus, Purpose, Settlement};
 use billing_domain::ports::{FamilySum, Store, StoreError};
-use billing_domain::refs::{DocumentRef, ProductNo};
+use billing_domain::refs::{CreditGrantRef, DocumentRef, ProductNo};
 use billing_domain::usage::UsageEvent;
 
 use super::charges::charge_of;
@@ -281,6 +281,7 @@ pub fn sums_of_families_begin_at_zero_and_are_added_to(store: &dyn Store) {
         SumKey::Tax(taxed("0")),
         SumKey::Tax(fixtures::untaxed()),
         SumKey::Tax(taxed("19.000")),
+        SumKey::Prepaid(taxed("19"), CreditGrantRef::from_uuid(w.customer.id.as_uuid())),
     ];
     let first: Vec<FamilySum> = (1..).zip(&keys).map(|(n, key)| of(one, key.clone(), 1000 * n, n)).collect();
     add(&first);

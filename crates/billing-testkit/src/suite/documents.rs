@@ -9,6 +9,7 @@ use billing_domain::document::legal_particulars::{CorrectedDocument, LegalPartic
 use billing_domain::document::lines::{BillWith, DiscountAndTax, DocumentLine, LedgerLine, LineCharge, LineUsage};
 use billing_domain::document::linking::SlotKind;
 use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::prepaid::PrepaidAmount;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
 use billing_domain::document::{DocumentHead, DocumentKind, IssuedDocument, Lifecycle, Purpose};
 use billing_domain::money::{Money, SignedPrice};
@@ -16,7 +17,7 @@ use billing_domain::party::NetTerms;
 use billing_domain::ports::{Access, DocumentFilter, DocumentsOf, Lock, RollBack, Store, StoreError, Tx};
 use billing_domain::rating::RatedTier;
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::ProductNo;
+use billing_domain::refs::{CreditGrantRef, ProductNo};
 use billing_domain::tax::{ExchangeRate, TaxInCurrency};
 use rust_decimal::Decimal;
 
@@ -251,14 +252,22 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
         Tax { treatment, base: cents(base), amount: cents(minor) }
     };
     let taxes = vec![tax("0", 0), tax("7", 105), tax("19.000", 700)];
+    let number = w.head(1).number;
+    let prepaid = |name: &str, sold_by, minor| PrepaidAmount {
+        grant_ref: CreditGrantRef::from_uuid(w.customer.id.as_uuid()),
+        name: fixtures::line(name),
+        sold_by,
+        treatment: of("19.000"),
+        amount: cents(minor),
+    };
+    let prepaid = vec![prepaid("Given ✓", None, 300), prepaid("Sold", Some(number), -300)];
     let sum = |of: &dyn Fn(&BilledProduct) -> i64| products.iter().map(of).sum::<i64>();
     let (sub_total, discount) = (sum(&|product| product.sub_total.minor()), sum(&|product| product.discount.minor()));
     DocumentContent {
         taxes,
         sub_total: cents(sub_total),
         total_discount: cents(discount),
-        prepaid: Vec::new(),
-        total_prepaid: cents(0),
+        prepaid,
         total_tax: cents(805),
         total: cents(sub_total - discount + 805),
         products,
