@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::mem;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use crate::connect::{
     ConnectError, Link, PgManager, PgPool, Pool, Pooled, SqliteManager, SqlitePool, Synchronous, check_settings, pool,
 };
 use crate::copy_check::quick_check;
-use crate::database_file::{DatabaseFile, beside, real_path};
+use crate::database_file::{DatabaseFile, beside, private_file, real_path};
 use crate::failure::{StatementError, unavailable};
 use crate::nodes::cluster::{Cluster, Node, NodesOptions};
 use crate::nodes::distribute::lacks;
@@ -504,22 +504,6 @@ pub(crate) fn take_turn(path: &Path) -> Result<File, String> {
         }
         Err(TryLockError::Error(error)) => Err(failed(error)),
     }
-}
-
-/// Creates a missing database file that only its owner can read. SQLite gives `-wal` and `-shm` the same permissions.
-/// The permissions of an existing file stay unchanged.
-fn private_file(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        Ok(_) => return Ok(()),
-        Err(_) => {}
-    }
-    let mode = std::fs::metadata(path)?.permissions().mode();
-    if mode & 0o077 != 0 {
-        let (file, mode) = (path.display(), mode & 0o777);
-        tracing::warn!("{file} has the mode {mode:o}, so other users can read its secrets: restrict it with `chmod 600`");
-    }
-    Ok(())
 }
 
 /// Takes a connection from a pool, or fails as unavailable after the pool's timeout.

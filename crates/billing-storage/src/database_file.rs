@@ -3,11 +3,11 @@
 //! The content is checked without SQLite, because SQLite does not notice that another program overwrites the file: in WAL
 //! mode, it reads the file's header only when its own log says that the file changed.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -298,6 +298,22 @@ impl DatabaseFile {
 struct Id {
     #[diesel(sql_type = BigInt)]
     id: i64,
+}
+
+/// Creates a missing database file that only its owner can read. SQLite gives `-wal` and `-shm` the same permissions.
+/// The permissions of an existing file stay unchanged.
+pub(crate) fn private_file(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(_) => return Ok(()),
+        Err(_) => {}
+    }
+    let mode = std::fs::metadata(path)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        let (file, mode) = (path.display(), mode & 0o777);
+        tracing::warn!("{file} has the mode {mode:o}, so other users can read its secrets: restrict it with `chmod 600`");
+    }
+    Ok(())
 }
 
 /// Returns the path of a file next to the database, with `suffix` appended to the name.

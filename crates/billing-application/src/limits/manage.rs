@@ -95,8 +95,9 @@ pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, edit: &LimitEdit) -> Use
     if !cx.tx.update_limit(cx.organization, &limit)? {
         return Err(UseCaseError::Unknown(ResourceKind::Limit));
     }
-    let LimitValue { window, is_present, value, held, .. } = before.number;
-    let view = LimitView { number: LimitValue::new(limit, (window, is_present), (value, held))?, customer_ref };
+    let LimitValue { window, is_present, value, held, credit, .. } = before.number;
+    let number = LimitValue::new(limit, (window, is_present), (value, held))?.with_credit(credit)?;
+    let view = LimitView { number, customer_ref };
     let steps = of_number(&before.number.limit.levels, &view.number);
     tell(cx, vec![(view.number.clone(), steps)])?;
     cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Limit(&before), AuditSubject::Limit(&view)))?;

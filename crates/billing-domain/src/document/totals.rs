@@ -147,8 +147,31 @@ impl DocumentContent {
         Ok(nets)
     }
 
+    /// Returns the content of a document of a kind with prepaid credit, instead of the credit that it has. Taxes and total follow.
+    /// `before` holds the sums of the family's earlier documents.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] when an amount is out of range.
+    pub fn with_prepaid(self, kind: DocumentKind, prepaid: Vec<PrepaidAmount>, before: &FamilySums) -> Result<Self, MoneyError> {
+        Self { prepaid, ..self }.with_taxes(kind, before)
+    }
+
+    /// Returns the sum of the prepaid amounts.
+    ///
+    /// # Errors
+    /// Returns [`MoneyError`] when the sum is out of range.
+    pub fn total_prepaid(&self) -> Result<Money, MoneyError> {
+        Money::sum(self.total.currency(), self.prepaid.iter().map(|prepaid| prepaid.amount))
+    }
+
+    /// Returns the sum of the prepaid amounts of a tax treatment.
+    fn prepaid_at(&self, treatment: &TaxTreatment) -> Result<Money, MoneyError> {
+        let alike = self.prepaid.iter().filter(|prepaid| prepaid.treatment == *treatment);
+        Money::sum(self.total.currency(), alike.map(|prepaid| prepaid.amount))
+    }
+
     /// Computes the taxes and the total from the products and the prepaid amounts.
-    pub(super) fn with_taxes(mut self, kind: DocumentKind, before: &FamilySums) -> Result<Self, MoneyError> {
+    fn with_taxes(mut self, kind: DocumentKind, before: &FamilySums) -> Result<Self, MoneyError> {
         let currency = self.total.currency();
         let mut taxes = Vec::new();
         for (treatment, net) in self.nets()? {

@@ -33,10 +33,10 @@ use serde::{Deserialize, Serialize};
 use super::calculation::{self, AtIssueMirror};
 use super::paper::{self, TaxBasisMirror};
 use super::party::PaymentMirror;
-use super::prepaid;
 use super::pricing::TierMirror;
 use super::terms::{QuantityStepMirror, period};
 use super::{column, is_false, list_of, option_of};
+use super::{prepaid, tax};
 use crate::text_value;
 
 /// An issued document to be written: its head and its content.
@@ -463,35 +463,6 @@ struct RatedTierMirror {
 }
 list_of!(rated_tiers: RatedTier = "RatedTierMirror");
 
-/// A tax, with the parts of its treatment as separate keys.
-#[derive(Serialize, Deserialize)]
-struct StoredTax {
-    #[serde(with = "text_value")]
-    rate: Percentage,
-    #[serde(with = "TaxBasisMirror", default, skip_serializing_if = "paper::is_unstated")]
-    treatment: TaxBasis,
-    #[serde(with = "text_value")]
-    base: Money,
-    #[serde(with = "text_value")]
-    amount: Money,
-}
-
-mod tax {
-    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
-
-    use super::{StoredTax, Tax, TaxTreatment};
-
-    pub(super) fn serialize<S: Serializer>(tax: &Tax, serializer: S) -> Result<S::Ok, S::Error> {
-        // The pattern names every field, so that a new field fails to compile.
-        let Tax { treatment: TaxTreatment { rate, basis: treatment }, base, amount } = tax.clone();
-        StoredTax { rate, treatment, base, amount }.serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Tax, D::Error> {
-        let StoredTax { rate, treatment, base, amount } = StoredTax::deserialize(deserializer)?;
-        Ok(Tax { treatment: TaxTreatment { rate, basis: treatment }, base, amount })
-    }
-}
 list_of!(taxes: Tax = "tax");
 list_of!(prepaid_amounts: PrepaidAmount = "prepaid");
 

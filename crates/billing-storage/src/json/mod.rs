@@ -18,6 +18,7 @@ mod paper;
 mod party;
 mod prepaid;
 mod pricing;
+mod tax;
 mod terms;
 mod usage;
 

@@ -128,7 +128,7 @@ impl World {
             let adds_up = content.sub_total.minor() == sub_total
                 && content.total_discount.minor() == discount
                 && content.total_tax.minor() == tax
-                && content.total_prepaid().map(Money::minor) == Ok(prepaid)
+                && content.total_prepaid().is_ok_and(|total| total.minor() == prepaid)
                 && content.total.minor() == sub_total - discount - prepaid + tax
                 && bases.is_empty();
             if !adds_up {

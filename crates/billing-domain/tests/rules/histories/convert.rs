@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use crate::histories::model::calendar::{Date, plus};
 use crate::histories::model::terms::{Item, default_entity};
-use crate::histories::model::{LastDay, QuantityRequest};
+use crate::histories::model::{LastDay, Model, QuantityRequest};
 use crate::histories::spec::*;
 
 const USAGE: [&str; 2] = ["calls", "storage"];
@@ -467,4 +467,22 @@ fn label_key() -> LabelKey {
 pub(crate) fn labels(label: Label) -> Option<ReportData> {
     let entry = |label: usize| (LABEL_KEY.to_owned(), ReportValue::Text(LABELS[label].to_owned()));
     label.map(|label| ReportData::new([entry(label)]))
+}
+
+/// Returns default taxes with another tax. The domain must have the same tax in force on each day.
+pub(super) fn default_taxes(
+    taxes: &TaxSpecs,
+    theirs: &DefaultTaxes,
+    (tax, from): (&TaxSpec, Option<Date>),
+    today: Date,
+) -> Result<TaxSpecs, String> {
+    let (next, theirs) = (Model::with_tax(taxes, tax, from, today), theirs.with(stated_tax(tax), from, today));
+    let days = taxes.iter().chain(&next).filter_map(|(from, _)| *from).flat_map(|day| [plus(day, -1), day]);
+    for day in days.chain([plus(today, -1), today]) {
+        let (expected, is) = (stated_tax(&Model::default_tax(&next, day)), theirs.on(day));
+        if is != expected {
+            return Err(format!("{tax:?} from {from:?}, set on {today} after {taxes:?}, is {is:?} on {day}, not {expected:?}"));
+        }
+    }
+    Ok(next)
 }

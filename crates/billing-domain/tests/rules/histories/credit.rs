@@ -14,24 +14,26 @@ use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{CreditGrantRef, DocumentRef};
 use billing_domain::tax::TaxTreatment;
 use billing_domain::text::OneLine;
+use billing_testkit::random::Random;
 use uuid::Uuid;
 
 use crate::histories::convert;
+use crate::histories::generate::index;
 use crate::histories::model::calendar::{Date, plus, service_date};
-use crate::histories::spec::GrantSpec;
+use crate::histories::spec::{GrantSpec, Step};
 use crate::histories::world::{Checked, World, sign};
 
 /// Families with more drafts are checked by the laws alone, because the model tries each order of a family's drafts.
 const MOST_DRAFTS: usize = 5;
 
 /// Signed amounts by tax treatment and grant.
-type Taken = BTreeMap<(TaxTreatment, CreditGrantRef), i64>;
+type Takings = BTreeMap<(TaxTreatment, CreditGrantRef), i64>;
 
 /// What issued documents of a family bill and have taken: net amounts by tax treatment, and credit.
 #[derive(Clone, Default)]
 struct FamilyState {
     nets: BTreeMap<TaxTreatment, i64>,
-    taken: Taken,
+    taken: Takings,
 }
 
 impl FamilyState {
@@ -57,8 +59,8 @@ fn nets(kind: DocumentKind, content: &DocumentContent) -> BTreeMap<TaxTreatment,
     nets
 }
 
-fn taken(kind: DocumentKind, content: &DocumentContent) -> Taken {
-    let mut taken = Taken::new();
+fn taken(kind: DocumentKind, content: &DocumentContent) -> Takings {
+    let mut taken = Takings::new();
     for prepaid in &content.prepaid {
         *taken.entry((prepaid.treatment.clone(), prepaid.grant_ref)).or_insert(0) += sign(kind) * prepaid.amount.minor();
     }
@@ -283,8 +285,8 @@ impl World {
         content: &DocumentContent,
         state: &mut FamilyState,
         free: &mut [(CreditGrant, i64)],
-    ) -> Taken {
-        let mut all = Taken::new();
+    ) -> Takings {
+        let mut all = Takings::new();
         let (first, last) = days(document, content);
         for (treatment, net) in nets(document.head.kind, content) {
             *state.nets.entry(treatment.clone()).or_insert(0) += net;
@@ -370,7 +372,7 @@ impl World {
         let mut free = self.free();
         let mut covered: BTreeMap<CreditGrantRef, i64> = BTreeMap::new();
         for ((_, family), drafts) in families {
-            let takes: Vec<Taken> = drafts.iter().map(|(draft, content)| taken(draft.head.kind, content)).collect();
+            let takes: Vec<Takings> = drafts.iter().map(|(draft, content)| taken(draft.head.kind, content)).collect();
             let is_expected = |order: &[usize]| {
                 let (mut state, mut free) = (self.family_state(family), free.clone());
                 order.iter().all(|index| {
@@ -416,8 +418,8 @@ impl World {
         let is_after_drafts =
             self.book.documents().any(|other| other.status == LifecycleStatus::Draft && other.family != document.family)
                 || later.iter().any(|entry| matches!(entry, Entry::Issued { .. } | Entry::Discarded { .. }));
-        let returns = |taken: &Taken| taken.values().filter(|minor| **minor < 0).sum::<i64>();
-        let takes = |taken: &Taken| taken.values().filter(|minor| **minor > 0).sum::<i64>();
+        let returns = |taken: &Takings| taken.values().filter(|minor| **minor < 0).sum::<i64>();
+        let takes = |taken: &Takings| taken.values().filter(|minor| **minor > 0).sum::<i64>();
         let is_right = if is_after_drafts {
             returns(&found) == returns(&expected) && takes(&found) <= takes(&expected)
         } else {
@@ -475,4 +477,39 @@ fn any_order(order: &mut [usize], from: usize, holds: &impl Fn(&[usize]) -> bool
         order.swap(from, index);
     }
     false
+}
+
+/// Adds grants of credit to the steps of some histories. They are drawn apart, so that the other steps of a seed stay the same.
+pub(crate) fn with_grants(seed: u64, mut steps: Vec<Step>) -> Vec<Step> {
+    let r = &mut Random::new(seed ^ 0x00C0_FFEE);
+    if r.percent(50) {
+        return steps;
+    }
+    for _ in 0..r.between(1, 6) {
+        let at = index(r, steps.len() + 1);
+        let step = if r.percent(80) { Step::Grant(grant(r)) } else { edit_grant(r) };
+        steps.insert(at, step);
+    }
+    steps
+}
+
+fn grant(r: &mut Random) -> GrantSpec {
+    GrantSpec {
+        minor: credit_amount(r),
+        source: r.maybe(45, |r| index(r, 64)),
+        when_issued: r.percent(60),
+        from: r.maybe(20, |r| r.between(-90, 40)),
+        to: r.maybe(40, |r| r.between(-60, 120)),
+        account: index(r, 64),
+    }
+}
+
+fn edit_grant(r: &mut Random) -> Step {
+    let to = r.maybe(60, |r| r.maybe(70, |r| r.between(-60, 120)));
+    Step::EditGrant { grant: index(r, 64), minor: r.maybe(60, credit_amount), to }
+}
+
+fn credit_amount(r: &mut Random) -> i64 {
+    let most = *r.pick(&[100, 5_000, 50_000, 1_000_000]);
+    r.between(0, most)
 }

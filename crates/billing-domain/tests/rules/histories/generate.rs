@@ -9,6 +9,7 @@ use billing_domain::contract::terms::PaymentTime;
 use billing_domain::party::NetTerms;
 use billing_domain::patch::Patch;
 
+use crate::histories::credit::with_grants;
 use crate::histories::spec::*;
 use billing_testkit::random::Random;
 use prices::{free_of_charge, label, other_prices, pricing};
@@ -43,45 +44,8 @@ pub(crate) fn history(seed: u64, kind: Kind) -> History {
         let (first, days) = (&products[0], r.between(20, 200));
         products.push(ProductSpec { start_in: first.start_in + first.days, days, issue_in: None, ..first.clone() });
     }
-    let length = r.between(1, MAX_STEPS);
-    let steps = (0..length).flat_map(|_| steps(r, &catalog, kind)).collect();
-    let steps = if kind == Kind::Whole { with_credit(seed, steps) } else { steps };
-    History { catalog, products, steps }
-}
-
-/// Adds grants of credit to the steps of some histories. They are drawn apart, so that the other steps of a seed stay the same.
-fn with_credit(seed: u64, mut steps: Vec<Step>) -> Vec<Step> {
-    let r = &mut Random::new(seed ^ 0x00C0_FFEE);
-    if r.percent(50) {
-        return steps;
-    }
-    for _ in 0..r.between(1, 6) {
-        let at = index(r, steps.len() + 1);
-        let step = if r.percent(80) { Step::Grant(grant(r)) } else { edit_grant(r) };
-        steps.insert(at, step);
-    }
-    steps
-}
-
-fn grant(r: &mut Random) -> GrantSpec {
-    GrantSpec {
-        minor: credit_amount(r),
-        source: r.maybe(45, |r| index(r, 64)),
-        when_issued: r.percent(60),
-        from: r.maybe(20, |r| r.between(-90, 40)),
-        to: r.maybe(40, |r| r.between(-60, 120)),
-        account: index(r, 64),
-    }
-}
-
-fn edit_grant(r: &mut Random) -> Step {
-    let to = r.maybe(60, |r| r.maybe(70, |r| r.between(-60, 120)));
-    Step::EditGrant { grant: index(r, 64), minor: r.maybe(60, credit_amount), to }
-}
-
-fn credit_amount(r: &mut Random) -> i64 {
-    let most = *r.pick(&[100, 5_000, 50_000, 1_000_000]);
-    r.between(0, most)
+    let steps: Vec<Step> = (0..r.between(1, MAX_STEPS)).flat_map(|_| steps(r, &catalog, kind)).collect();
+    History { catalog, products, steps: if kind == Kind::Whole { with_grants(seed, steps) } else { steps } }
 }
 
 fn catalog(r: &mut Random) -> Catalog {
@@ -136,7 +100,7 @@ fn grace(r: &mut Random) -> u16 {
     *r.pick(&[0, 2, 2, 24, 72])
 }
 
-fn index(r: &mut Random, count: usize) -> usize {
+pub(super) fn index(r: &mut Random, count: usize) -> usize {
     usize::try_from(r.below(count as u64)).expect("an index")
 }
 

@@ -22,7 +22,6 @@ use billing_domain::matching::{match_changed_event, match_event};
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ChargeRef, DocumentRef, EventRef, ProductNo};
 use billing_domain::refusal::Refusal;
-use billing_domain::tax::DefaultTaxes;
 use billing_domain::usage::CountedEvent;
 use uuid::Uuid;
 
@@ -30,7 +29,7 @@ use crate::histories::check::explained;
 use crate::histories::concrete;
 use crate::histories::convert;
 use crate::histories::follow::{Deed, Follower};
-use crate::histories::model::calendar::{Date, plus, service_date};
+use crate::histories::model::calendar::{Date, service_date};
 use crate::histories::model::terms::Product;
 use crate::histories::model::{Charge, Event, Facts, LastDay, Model, Slot, Verdict, With};
 use crate::histories::money::Accounts;
@@ -277,7 +276,7 @@ impl World {
                 if let Some((tax, from)) = tax {
                     let theirs = convert::entities(&self.model.catalog).swap_remove(*entity).profile.taxes;
                     let from = from.map(|from| self.model.date(from, self.now));
-                    taxes = default_taxes(&taxes, &theirs, (tax, from), today)?;
+                    taxes = convert::default_taxes(&taxes, &theirs, (tax, from), today)?;
                 }
                 let wanted = EntitySpec {
                     zone,
@@ -308,7 +307,7 @@ impl World {
                     let today = service_date(self.model.zone(self.model.catalog.default_entity), self.now);
                     let from = from.map(|from| self.model.date(from, self.now));
                     let theirs = self.book.customer.profile.taxes.clone();
-                    let taxes = default_taxes(&self.model.catalog.customer.taxes, &theirs, (tax, from), today)?;
+                    let taxes = convert::default_taxes(&self.model.catalog.customer.taxes, &theirs, (tax, from), today)?;
                     self.model.catalog.customer.taxes = taxes;
                 }
                 self.model.catalog.customer.net_terms = *net_terms;
@@ -1201,24 +1200,6 @@ impl World {
             head.kind, head.purpose, document.status, head.period, head.parts, head.created_at
         )
     }
-}
-
-/// Returns default taxes with another tax. The domain must have the same tax in force on each day.
-fn default_taxes(
-    taxes: &TaxSpecs,
-    theirs: &DefaultTaxes,
-    (tax, from): (&TaxSpec, Option<Date>),
-    today: Date,
-) -> Checked<TaxSpecs> {
-    let (next, theirs) = (Model::with_tax(taxes, tax, from, today), theirs.with(convert::stated_tax(tax), from, today));
-    let days = taxes.iter().chain(&next).filter_map(|(from, _)| *from).flat_map(|day| [plus(day, -1), day]);
-    for day in days.chain([plus(today, -1), today]) {
-        let (expected, is) = (convert::stated_tax(&Model::default_tax(&next, day)), theirs.on(day));
-        if is != expected {
-            return Err(format!("{tax:?} from {from:?}, set on {today} after {taxes:?}, is {is:?} on {day}, not {expected:?}"));
-        }
-    }
-    Ok(next)
 }
 
 /// Returns the slot of a regular document, or `None` for other documents.
