@@ -9,7 +9,7 @@ use acceptance::{Client, Database, Server, books, catalog};
 use serde_json::{Value, json};
 
 const CLIENTS: usize = 8;
-const REQUESTS_OF_EACH: usize = 250;
+const REQUESTS_OF_EACH: usize = 100;
 
 #[test]
 fn sqlite_numbers_have_no_gap_though_a_fifth_of_the_requests_is_refused() {
