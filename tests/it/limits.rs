@@ -13,6 +13,7 @@ on_both_databases!(
     a_limit_rejects_usage_with_its_numbers_and_accepts_what_has_occurred,
     a_limit_is_rejected_with_field_reason_and_remedy,
     sixty_four_threads_on_two_servers_reach_a_limit_to_the_cent,
+    events_of_a_batch_are_judged_in_their_order_although_the_first_opens_a_document,
     no_event_after_the_answer_to_a_first_limit_is_unjudged,
     a_payment_beside_a_first_limit_is_in_its_number_and_its_notifications,
     holds_of_sixty_four_threads_reserve_the_limit_to_the_cent,
@@ -159,6 +160,19 @@ fn sixty_four_threads_on_two_servers_reach_a_limit_to_the_cent(database: &Databa
         .map(|document| document["total"].to_string().replace('.', "").parse::<i64>().expect("cents"))
         .sum();
     assert_eq!(billed, 294);
+}
+
+fn events_of_a_batch_are_judged_in_their_order_although_the_first_opens_a_document(database: &Database) {
+    let (_first, _, client) = two_contracts(database);
+    let limit = client.post(LIMITS, &owed(&json!("3.00"))).ok();
+    // The server keeps the draft of calls in memory from the third event on. There is no draft of mails.
+    for _ in 0..4 {
+        client.post("/api/usage/event", &catalog::with(event("calls"), &json!({"quantity": 0}))).ok();
+    }
+    let thirty = |product| catalog::with(event(product), &json!({"quantity": 30}));
+    let batch = client.post("/api/usage/event/batch", &json!({"events": [thirty("mails"), thirty("calls")]})).ok();
+    assert_eq!((&batch["results"][0]["code"], &batch["results"][1]["code"]), (&Value::Null, &json!("limit_reached")));
+    assert_eq!(numbers(&client, &limit), ["2.10", "3.00", "0.90", "0.00"]);
 }
 
 fn no_event_after_the_answer_to_a_first_limit_is_unjudged(database: &Database) {
