@@ -13,6 +13,7 @@ mod books;
 mod catalog;
 mod charges;
 mod contracts;
+mod credit;
 mod documents;
 mod due_contracts;
 mod environment;
@@ -41,6 +42,7 @@ pub use books::{BookReader, BookWriter, FamilySum};
 pub use catalog::{Customers, Entities, Pricings, UsageProducts};
 pub use charges::{ChargeFilter, Charges};
 pub use contracts::{Contracts, NumberSeries, StampGeneration, Stamps};
+pub use credit::{Credits, DrawFilter, GrantFilter, NewDraw, StoredDraw};
 pub use documents::{DocumentFiles, DocumentFilter, Documents, PurposeKind};
 pub use due_contracts::{DueContract, DueContracts};
 pub use environment::{

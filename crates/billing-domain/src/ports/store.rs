@@ -13,10 +13,10 @@ use thiserror::Error;
 
 use super::{
     Accounts, Administrators, ApiKeys, AuditLog, Balances, BankAccounts, BillingRuns, BookReader, BookWriter, Charges, Contracts,
-    Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Holds, IdempotencyStore,
-    IntegrityQueries, Limits, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings, RefusedUsage,
-    RunningTotals, SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports, UsageProducts,
-    UsageQueries, WebhookDeliveries, WebhookEndpoints,
+    Credits, Customers, DocumentFiles, Documents, DueContracts, Entities, EventChanges, EventKeys, ExchangeRates, Holds,
+    IdempotencyStore, IntegrityQueries, Limits, ListQueries, Notifications, NumberSeries, Organizations, Payments, Pricings,
+    RefusedUsage, RunningTotals, SandboxClockStore, Sessions, SigningSecrets, Tokens, UsageEvents, UsageFormats, UsageImports,
+    UsageProducts, UsageQueries, WebhookDeliveries, WebhookEndpoints,
 };
 use crate::refs::{CustomerRef, OrganizationId};
 
@@ -319,6 +319,7 @@ pub trait Tx:
     + ExchangeRates
     + Charges
     + Contracts
+    + Credits
     + DueContracts
     + SandboxClockStore
     + UsageEvents
@@ -367,6 +368,7 @@ impl<T> Tx for T where
         + ExchangeRates
         + Charges
         + Contracts
+        + Credits
         + DueContracts
         + SandboxClockStore
         + UsageEvents
