@@ -89,6 +89,8 @@ conditions! {
     IsDue: "documents.amount_due_minor > 0";
     /// Something of the document is not applied.
     IsDocumentUnapplied: "documents.unapplied_minor > 0";
+    /// Something of the grant is not drawn.
+    IsUndrawn: "credit_grants.drawn_minor < credit_grants.amount_minor";
     /// Something of the payment is not applied.
     IsPaymentUnapplied: "payments.unapplied_minor > 0";
 }

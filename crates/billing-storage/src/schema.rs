@@ -390,6 +390,37 @@ tables! {
         ended_at -> Nullable<Ts>,
         event_id -> Nullable<Id>,
     }
+    credit_grants (grant_id, customer_id) {
+        grant_id -> Id,
+        customer_id -> Id,
+        organization_id -> Id,
+        entity_ref -> Text,
+        currency -> Text,
+        amount_minor -> BigInt,
+        drawn_minor -> BigInt,
+        name -> Text,
+        valid_from -> Nullable<Day>,
+        valid_to -> Nullable<Day>,
+        contract_id -> Nullable<Id>,
+        source_document_id -> Nullable<Id>,
+        source_net_minor -> Nullable<BigInt>,
+        source_tax_rate -> Nullable<Text>,
+        source_tax_basis -> Nullable<Text>,
+        available -> Nullable<Text>,
+        created_at -> Ts,
+        updated_at -> Ts,
+    }
+    credit_draws (document_id, customer_id, draw_no) {
+        document_id -> Id,
+        customer_id -> Id,
+        draw_no -> Integer,
+        organization_id -> Id,
+        grant_id -> Id,
+        tax_rate -> Text,
+        tax_basis -> Text,
+        amount_minor -> BigInt,
+        recorded_at -> Ts,
+    }
     write_offs (write_off_id, customer_id) {
         write_off_id -> Id,
         customer_id -> Id,
@@ -748,6 +779,9 @@ pub(crate) mod documents {
 diesel::allow_tables_to_appear_in_same_query!(contracts, contract_usage_products, contract_products, customers);
 diesel::allow_tables_to_appear_in_same_query!(documents, document_parts, document_lines, issued_documents, payments, write_offs);
 diesel::allow_tables_to_appear_in_same_query!(document_files, issued_documents);
+diesel::allow_tables_to_appear_in_same_query!(credit_grants, documents);
+diesel::allow_tables_to_appear_in_same_query!(credit_grants, write_offs);
+diesel::allow_tables_to_appear_in_same_query!(credit_draws, documents);
 diesel::allow_tables_to_appear_in_same_query!(metadata, payments);
 diesel::allow_tables_to_appear_in_same_query!(usage_formats, usage_format_versions);
 diesel::allow_tables_to_appear_in_same_query!(documents, usage_events);

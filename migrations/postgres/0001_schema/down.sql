@@ -22,6 +22,8 @@ DROP TABLE metadata;
 DROP TABLE write_offs;
 DROP TABLE applications;
 DROP TABLE payments;
+DROP TABLE credit_draws;
+DROP TABLE credit_grants;
 DROP TABLE usage_holds;
 DROP TABLE limits;
 DROP TABLE accounts;

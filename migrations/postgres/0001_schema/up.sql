@@ -642,6 +642,60 @@ CREATE TABLE usage_holds (
 CREATE INDEX usage_holds_open ON usage_holds (customer_id, expires_at) WHERE ended_at IS NULL;
 CREATE INDEX usage_holds_expired ON usage_holds (expires_at);
 
+-- Prepaid credit that customers bought or were given. Documents take it before tax.
+CREATE TABLE credit_grants (
+    grant_id        UUID NOT NULL,
+    customer_id     UUID NOT NULL,
+    organization_id UUID NOT NULL,
+    entity_ref      TEXT COLLATE "C" NOT NULL,
+    currency        TEXT COLLATE "C" NOT NULL,
+    amount_minor    BIGINT NOT NULL CHECK (amount_minor > 0),
+    -- The sum of the grant's draws.
+    drawn_minor     BIGINT NOT NULL CHECK (drawn_minor >= 0),
+    name            TEXT NOT NULL,
+    -- The days of the service that the credit covers, both inclusive.
+    valid_from      DATE,
+    valid_to        DATE,
+    -- NULL: every contract.
+    contract_id     UUID,
+    -- The invoice that sold the credit, its net amount and its tax as in family_sums. NULL for given credit.
+    source_document_id UUID,
+    source_net_minor   BIGINT,
+    source_tax_rate    TEXT COLLATE "C",
+    source_tax_basis   TEXT COLLATE "C",
+    available       TEXT CHECK (available IN ('PAID', 'ISSUED')),
+    created_at      TIMESTAMPTZ NOT NULL,
+    updated_at      TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (grant_id, customer_id),
+    FOREIGN KEY (source_document_id, customer_id) REFERENCES documents (document_id, customer_id)
+);
+-- Each event of a customer with credit reads these.
+CREATE INDEX credit_grants_open ON credit_grants (customer_id) WHERE drawn_minor < amount_minor;
+-- An invoice sells one grant. The document comes first, because a list of sales can be of many customers.
+CREATE UNIQUE INDEX credit_grants_sold ON credit_grants (source_document_id, customer_id) WHERE source_document_id IS NOT NULL;
+CREATE INDEX credit_grants_of_customer ON credit_grants (customer_id, created_at, grant_id);
+CREATE INDEX credit_grants_of_organization ON credit_grants (organization_id, created_at, grant_id);
+
+-- What issued documents took of grants. An amount below zero is a return.
+CREATE TABLE credit_draws (
+    document_id     UUID NOT NULL,
+    customer_id     UUID NOT NULL,
+    draw_no         INTEGER NOT NULL,
+    organization_id UUID NOT NULL,
+    grant_id        UUID NOT NULL,
+    -- As in family_sums.
+    tax_rate        TEXT COLLATE "C" NOT NULL,
+    tax_basis       TEXT COLLATE "C" NOT NULL,
+    amount_minor    BIGINT NOT NULL,
+    recorded_at     TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (document_id, customer_id, draw_no),
+    FOREIGN KEY (document_id, customer_id) REFERENCES documents (document_id, customer_id),
+    FOREIGN KEY (grant_id, customer_id) REFERENCES credit_grants (grant_id, customer_id)
+);
+CREATE INDEX credit_draws_of_grant ON credit_draws (grant_id, recorded_at, document_id, draw_no);
+CREATE INDEX credit_draws_of_customer ON credit_draws (customer_id, recorded_at, document_id, draw_no);
+CREATE INDEX credit_draws_of_organization ON credit_draws (organization_id, recorded_at, document_id, draw_no);
+
 CREATE TABLE payments (
     payment_id      UUID NOT NULL,
     customer_id     UUID NOT NULL,

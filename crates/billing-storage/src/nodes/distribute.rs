@@ -36,7 +36,7 @@ const COPIED: [&str; 16] = [
 const CUSTOMERS: &str = "customers";
 
 /// The tables of customers, each with its column of customers. A customer's rows of all these tables are in one shard.
-const OF_CUSTOMERS: [(&str, &str); 27] = [
+const OF_CUSTOMERS: [(&str, &str); 29] = [
     (CUSTOMERS, "customer_id"),
     ("contracts", "customer_id"),
     ("contract_versions", "customer_id"),
@@ -53,6 +53,8 @@ const OF_CUSTOMERS: [(&str, &str); 27] = [
     ("applications", "customer_id"),
     ("limits", "customer_id"),
     ("usage_holds", "customer_id"),
+    ("credit_grants", "customer_id"),
+    ("credit_draws", "customer_id"),
     ("write_offs", "customer_id"),
     ("metadata", "customer_id"),
     ("charges", "customer_id"),

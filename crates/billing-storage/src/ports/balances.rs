@@ -25,7 +25,7 @@ use crate::sql_types::Bound;
 use crate::tx::{Transaction, with_conn};
 
 /// A document's number, as columns.
-type NumberColumns = (String, String, i64);
+pub(super) type NumberColumns = (String, String, i64);
 
 /// The instant when an entry was recorded, and the entry. It orders the entries of one day.
 type Dated = (Timestamp, StatementEntry);
@@ -52,7 +52,7 @@ pub(super) fn unapplied_columns(unapplied: MoneySum) -> StoreResult<(i64, i64)> 
 
 /// Sums amounts by key. SQL cannot do this alike: a sum of integers overflows in SQLite, and PostgreSQL's sum of a
 /// BIGINT is a NUMERIC.
-fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, MoneySum)>> {
+pub(super) fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) -> StoreResult<Vec<(K, MoneySum)>> {
     let mut sums: BTreeMap<K, MoneySum> = BTreeMap::new();
     for amount in amounts {
         let (key, amount) = amount?;
@@ -62,7 +62,7 @@ fn summed<K: Ord>(amounts: impl IntoIterator<Item = StoreResult<(K, Money)>>) ->
     Ok(sums.into_iter().collect())
 }
 
-fn number(row: &Row<Uuid>, (prefix, kind, sequence): &NumberColumns) -> StoreResult<DocumentNumber> {
+pub(super) fn number(row: &Row<Uuid>, (prefix, kind, sequence): &NumberColumns) -> StoreResult<DocumentNumber> {
     Ok(DocumentNumber {
         prefix: row.leaf("number_prefix", prefix)?,
         kind: row.leaf("kind", kind)?,

@@ -24,7 +24,7 @@ use crate::tx::{Transaction, with_conn};
 use crate::written_rows::{Columns, InsertRows, UpdateRows, checked_column, column};
 
 /// Returns a rate as part of a key: equal rates have equal texts.
-fn rate_key(rate: Percentage) -> String {
+pub(super) fn rate_key(rate: Percentage) -> String {
     rate.as_decimal().normalize().to_string()
 }
 

@@ -66,6 +66,13 @@ impl SumRow {
     }
 }
 
+/// Parses the [sums](SumsOfFamily) below the root document of a family.
+pub(super) fn read_sums(family: DocumentRef, sums: Option<&JsonText>) -> StoreResult<FamilySums> {
+    let sums: Vec<SumRow> = Row::new("documents", family).under("sums", sums)?;
+    let sums = sums.into_iter().map(|sum| sum.read(family.as_uuid()));
+    Ok(FamilySums::new(sums.collect::<StoreResult<Vec<_>>>()?))
+}
+
 /// Loads the rows of an organization's contracts: with one statement on PostgreSQL, and with one per contract on
 /// SQLite. SQLite runs in the same process and cannot use an index for a list of rows.
 macro_rules! load_of_contracts {
@@ -119,10 +126,9 @@ impl Transaction<'_> {
             let document = document.read_for_book()?;
             let document_ref = document.head.document_ref;
             let book = books.entry(document.head.contract_key(organization)).or_default();
-            let of_family: Vec<SumRow> = Row::new("documents", document_ref).under("sums", of_family.as_ref())?;
+            let of_family = read_sums(document_ref, of_family.as_ref())?;
             if !of_family.is_empty() {
-                let of_family = of_family.into_iter().map(|sum| sum.read(document_ref.as_uuid()));
-                book.sums.insert(document_ref, FamilySums::new(of_family.collect::<StoreResult<Vec<_>>>()?));
+                book.sums.insert(document_ref, of_family);
             }
             let of_contract: Vec<ChargeRow> = Row::new("documents", document_ref).under("charges", of_contract.as_ref())?;
             book.charges.extend(of_contract.into_iter().map(ChargeRow::read).collect::<StoreResult<Vec<_>>>()?);

@@ -9,6 +9,7 @@ mod books;
 mod catalog;
 mod charges;
 mod contracts;
+mod credit;
 mod document_files;
 mod document_lists;
 mod document_rows;
