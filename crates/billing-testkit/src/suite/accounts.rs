@@ -22,11 +22,11 @@ use crate::FreshIds;
 use crate::Singly as _;
 use crate::fixtures::{self, cents, date, sum_of_cents};
 
-fn key(w: &World) -> AccountKey {
+pub(super) fn key(w: &World) -> AccountKey {
     AccountKey { customer_id: w.customer.id, entity_ref: w.entity.entity_ref.clone(), currency: fixtures::eur() }
 }
 
-fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
+pub(super) fn put(store: &dyn Store, w: &World, entries: &[AccountEntry]) {
     write(store, |tx| {
         let unapplied = tx.hold_account(w.org, &key(w))?;
         tx.put_account(w.org, &key(w), entries, unapplied, later(1))
@@ -67,12 +67,12 @@ fn application(from: ApplicationSource, to: &DocumentHead, minor: i64) -> Applic
     }
 }
 
-fn settled(head: &DocumentHead, total: i64, status: LifecycleStatus, settlement: Settlement) -> AccountEntry {
+pub(super) fn settled(head: &DocumentHead, total: i64, status: LifecycleStatus, settlement: Settlement) -> AccountEntry {
     let owed = settlement.owed(head.kind, status, cents(total)).expect("small amounts");
     AccountEntry::Settled { document_ref: head.document_ref, status, settlement, owed, before: owed }
 }
 
-fn none() -> Settlement {
+pub(super) fn none() -> Settlement {
     Settlement::none(fixtures::eur())
 }
 
@@ -288,7 +288,7 @@ pub fn applications_come_and_go(store: &dyn Store) {
     assert!(matches!(again, Err(StoreError::Corrupt(_))), "{again:?}");
 }
 
-fn write_off(on: &DocumentHead, minor: i64, day: &str) -> AccountEntry {
+pub(super) fn write_off(on: &DocumentHead, minor: i64, day: &str) -> AccountEntry {
     AccountEntry::WrittenOff(WriteOff {
         write_off_ref: WriteOffRef::from_uuid(Uuid::now_v7()),
         document_ref: on.document_ref,

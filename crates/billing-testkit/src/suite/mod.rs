@@ -14,6 +14,7 @@ pub mod catalog;
 pub mod charges;
 pub mod contracts;
 pub mod corrections;
+pub mod credits;
 pub mod document_files;
 pub mod documents;
 pub mod event_keys;
@@ -168,6 +169,20 @@ macro_rules! store_contract {
                 what_payments_and_credits_say_is_replaced_and_read_back
                 a_document_that_is_not_there_cannot_be_settled
                 a_void_document_is_never_issued_again
+            }
+            credits {
+                given_credit_comes_back_with_every_field
+                sold_credit_comes_back_with_the_invoice_that_sold_it
+                an_invoice_sells_one_grant
+                a_grant_has_the_present_state_and_net_amount_of_its_sale
+                grants_are_listed_by_creation
+                each_field_of_a_filter_narrows_the_grants
+                grants_of_customers_are_those_with_something_left_named_or_sold
+                what_sales_have_due_or_written_off_is_summed_up_by_account
+                draws_add_up_in_their_grants_and_a_void_takes_them_back
+                draws_that_cannot_be_are_corrupt
+                draws_are_listed_by_time_document_and_position
+                another_organization_has_no_credit
             }
             document_files {
                 the_first_file_of_a_document_in_a_form_stays
@@ -469,6 +484,7 @@ mod tests {
             include_str!("charges.rs"),
             include_str!("contracts.rs"),
             include_str!("corrections.rs"),
+            include_str!("credits.rs"),
             include_str!("document_files.rs"),
             include_str!("documents.rs"),
             include_str!("event_keys.rs"),
