@@ -174,6 +174,8 @@ words! {
         Contract = "CONTRACT",
         /// A charge.
         Charge = "CHARGE",
+        /// A credit grant of a customer.
+        CreditGrant = "CREDIT_GRANT",
         /// A limit of a customer.
         Limit = "LIMIT",
         /// An invoice, credit or debit.

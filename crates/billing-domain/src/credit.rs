@@ -13,7 +13,7 @@ use crate::document::{BookDocument, DocumentKind, DocumentState};
 use crate::money::{Money, MoneyError};
 use crate::patch::Patch;
 use crate::receivables::AccountKey;
-use crate::refs::{ContractRef, CreditGrantRef, DocumentRef};
+use crate::refs::{ContractRef, CreditGrantRef, CustomerRef, DocumentRef};
 use crate::refusal::Refusal;
 use crate::tax::TaxTreatment;
 use crate::text::OneLine;
@@ -45,6 +45,8 @@ pub struct CreditGrant {
     pub sale: Option<CreditSale>,
     /// What issued documents have taken, less what they have returned; at least zero.
     pub drawn: Money,
+    /// The number of notifications about the grant.
+    pub notifications: u64,
     /// The time of creation.
     pub created_at: Timestamp,
     /// The time of the last change of a field that an edit can name.
@@ -62,41 +64,10 @@ pub struct CreditSale {
     pub treatment: TaxTreatment,
     /// The net amount of the invoice.
     pub net: Money,
-    /// From when on the credit is usable.
-    pub available: CreditAvailability,
     /// The present state of the invoice.
     pub state: DocumentState,
     /// The present net amount of the issued documents of the invoice's family.
     pub family_net: Money,
-}
-
-/// From when on sold credit is usable.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CreditAvailability {
-    /// While the invoice is paid.
-    #[default]
-    Paid,
-    /// While the invoice is issued, and neither void nor uncollectible.
-    Issued,
-}
-
-impl CreditAvailability {
-    /// Returns the word in the API and in stores.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Paid => "PAID",
-            Self::Issued => "ISSUED",
-        }
-    }
-
-    /// Returns whether credit is usable in a state of its invoice.
-    const fn allows(self, state: DocumentState) -> bool {
-        match state {
-            DocumentState::Paid => true,
-            DocumentState::Issued | DocumentState::PartiallyPaid => matches!(self, Self::Issued),
-            DocumentState::Draft | DocumentState::Void | DocumentState::Uncollectible | DocumentState::Settled => false,
-        }
-    }
 }
 
 impl CreditSale {
@@ -110,7 +81,6 @@ impl CreditSale {
         account: &AccountKey,
         document: &BookDocument,
         (content, sums): (&DocumentContent, &FamilySums),
-        available: CreditAvailability,
         sells_already: bool,
     ) -> Result<Self, Refusal> {
         let head = &document.head;
@@ -133,7 +103,6 @@ impl CreditSale {
             number: head.number.clone(),
             treatment: tax.treatment.normalized(),
             net: tax.base,
-            available,
             state: document.state()?,
             family_net: sums.net(head.currency)?,
         })
@@ -151,6 +120,17 @@ pub struct CreditBalance {
     pub covered: Money,
     /// What further documents can take.
     pub free: Money,
+}
+
+/// A grant with its customer and its amounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantView {
+    /// The grant.
+    pub grant: CreditGrant,
+    /// The customer's reference.
+    pub customer_ref: CustomerRef,
+    /// What is usable, drawn, covered and free.
+    pub balance: CreditBalance,
 }
 
 /// Credit to grant, as requested.
@@ -179,8 +159,6 @@ pub struct CreditGrantEdit {
     pub from: Patch<NaiveDate>,
     /// The last day of the service that the credit covers.
     pub to: Patch<NaiveDate>,
-    /// From when on sold credit is usable.
-    pub available: Option<CreditAvailability>,
     /// The decimal amount of given credit.
     pub amount: Option<String>,
 }
@@ -199,7 +177,20 @@ impl CreditGrant {
         let NewCreditGrant { account, amount, name, from, to, contract_ref } = new;
         let (amount, drawn) = (account.amount_of(&amount)?, Money::zero(account.currency));
         require_days(from, to)?;
-        Ok(Self { grant_ref, account, amount, name, from, to, contract_ref, sale, drawn, created_at: now, updated_at: now })
+        Ok(Self {
+            grant_ref,
+            account,
+            amount,
+            name,
+            from,
+            to,
+            contract_ref,
+            sale,
+            drawn,
+            notifications: 0,
+            created_at: now,
+            updated_at: now,
+        })
     }
 
     /// Returns the grant with an edit applied.
@@ -208,7 +199,7 @@ impl CreditGrant {
     /// Returns [`Refusal::Invalid`]:
     /// - for `to` before `from`
     /// - `credit_in_use` for an amount below what issued documents have taken
-    /// - `not_allowed` for the amount of sold credit, and for the availability of given credit
+    /// - `not_allowed` for the amount of sold credit
     pub fn edited(&self, edit: &CreditGrantEdit, now: Timestamp) -> Result<Self, Refusal> {
         let mut grant = self.clone();
         if let Some(text) = &edit.amount {
@@ -222,14 +213,6 @@ impl CreditGrant {
                 return Err(Refusal::field(&["amount"], "credit_in_use", detail));
             }
         }
-        match (&mut grant.sale, edit.available) {
-            (Some(sale), Some(available)) => sale.available = available,
-            (None, Some(_)) => {
-                let detail = "must be left out, because no invoice sold the credit";
-                return Err(Refusal::field(&["available"], "not_allowed", detail));
-            }
-            (_, None) => {}
-        }
         grant.name = edit.name.clone().unwrap_or(grant.name);
         (grant.from, grant.to) = (edit.from.clone().apply(self.from), edit.to.clone().apply(self.to));
         require_days(grant.from, grant.to)?;
@@ -240,10 +223,10 @@ impl CreditGrant {
     }
 
     /// Returns the credit that documents may take in all: the amount, and for sold credit the part of it that the sale's family
-    /// still bills, rounded down. It is zero while the sale doesn't allow its use.
+    /// still bills, rounded down. It is zero while the sale isn't paid.
     pub fn usable(&self) -> Money {
         let Some(sale) = &self.sale else { return self.amount };
-        if !sale.available.allows(sale.state) {
+        if sale.state != DocumentState::Paid {
             return Money::zero(self.amount.currency());
         }
         let [amount, net, family_net] = [self.amount, sale.net, sale.family_net].map(|amount| i128::from(amount.minor()));

@@ -40,6 +40,13 @@ pub enum LimitMetric {
         /// The currency of the amounts.
         currency: Currency,
     },
+    /// The free prepaid credit of an account, of all grants that cover usage of today (billing rules 12).
+    Prepaid {
+        /// The entity that bills.
+        entity_ref: EntityRef,
+        /// The currency of the amounts.
+        currency: Currency,
+    },
     /// The price of a product's service period after the discount and before tax.
     Spend {
         /// The contract.
@@ -67,15 +74,16 @@ impl LimitMetric {
     pub const fn kind(&self) -> MetricKind {
         match self {
             Self::Owed { .. } => MetricKind::Owed,
+            Self::Prepaid { .. } => MetricKind::Prepaid,
             Self::Spend { .. } => MetricKind::Spend,
             Self::Quantity { .. } => MetricKind::Quantity,
         }
     }
 
-    /// Returns the contract product whose service periods the number counts; `None` for an amount owed.
+    /// Returns the contract product whose service periods the number counts; `None` for the number of an account.
     pub const fn product(&self) -> Option<(ContractRef, ProductNo)> {
         match self {
-            Self::Owed { .. } => None,
+            Self::Owed { .. } | Self::Prepaid { .. } => None,
             Self::Spend { contract_ref, product_no, .. } | Self::Quantity { contract_ref, product_no, .. } => {
                 Some((*contract_ref, *product_no))
             }
@@ -85,7 +93,7 @@ impl LimitMetric {
     /// Returns the currency of an amount; `None` for a quantity.
     pub const fn currency(&self) -> Option<Currency> {
         match self {
-            Self::Owed { currency, .. } | Self::Spend { currency, .. } => Some(*currency),
+            Self::Owed { currency, .. } | Self::Prepaid { currency, .. } | Self::Spend { currency, .. } => Some(*currency),
             Self::Quantity { .. } => None,
         }
     }
@@ -98,7 +106,7 @@ impl LimitMetric {
     /// Returns the account whose amounts the metric counts; `None` for the number of a service period.
     pub fn account(&self, customer_id: CustomerId) -> Option<AccountKey> {
         match self {
-            Self::Owed { entity_ref, currency } => {
+            Self::Owed { entity_ref, currency } | Self::Prepaid { entity_ref, currency } => {
                 Some(AccountKey { customer_id, entity_ref: entity_ref.clone(), currency: *currency })
             }
             Self::Spend { .. } | Self::Quantity { .. } => None,
@@ -112,7 +120,12 @@ impl LimitMetric {
     pub fn parse_levels(&self, max: Option<&str>, thresholds: &[String]) -> Result<LimitLevels, Refusal> {
         let mut found = Violations::none();
         let mut max_level = None;
-        if let Some(text) = max {
+        let falls = self.kind().falls();
+        if max.is_some() && falls {
+            let detail =
+                "must be omitted with the metric PREPAID: a limit of the metric OWED rejects usage that no credit covers";
+            found.add(&["max"], "no_max", detail);
+        } else if let Some(text) = max {
             match self.parse(text) {
                 Ok(max) if max < Decimal::ZERO => found.add(&["max"], "out_of_range", "must be at least 0"),
                 Ok(max) => max_level = Some(max),
@@ -128,12 +141,17 @@ impl LimitMetric {
                 Ok(threshold) if threshold <= Decimal::ZERO && self.product().is_some() => {
                     found.add(&path, "out_of_range", "must be above 0, because each period begins at 0");
                 }
+                Ok(threshold) if threshold < Decimal::ZERO && falls => {
+                    found.add(&path, "out_of_range", "must be at least 0, because free credit is never below 0");
+                }
                 Ok(threshold) if sorted.contains(&threshold) => found.add(&path, "duplicate", "must be given once"),
                 Ok(threshold) => sorted.push(threshold),
                 Err(detail) => found.add(&path, "invalid_format", detail),
             }
         }
-        if max.is_none() && thresholds.is_empty() {
+        if thresholds.is_empty() && falls {
+            found.add(&["thresholds"], "required", "must have at least one element with the metric PREPAID");
+        } else if thresholds.is_empty() && max.is_none() {
             found.add(&["max"], "required", "must be given, or thresholds");
         }
         found.or(())?;
@@ -169,9 +187,10 @@ pub struct LimitLevels {
 /// tax and an edit of an entity change drafts without a transaction of the customer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachedLevels {
-    /// The first day of the service period whose number has reached the levels; `None` for an amount owed, and if none is reached.
+    /// The first day of the service period whose number has reached the levels; `None` for the number of an account, and if none is
+    /// reached.
     pub window_start: Option<Date>,
-    /// How many thresholds are reached, the lowest first.
+    /// How many thresholds are reached: the lowest ones, or the highest ones of free credit.
     pub thresholds: usize,
     /// The number at which the maximum was reached: above the maximum, or less, if usage was rejected there.
     pub max_at: Option<Decimal>,
@@ -205,12 +224,21 @@ impl Limit {
     }
 }
 
+/// The free prepaid credit beside an amount owed, in units of the currency.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitCredit {
+    /// What further documents can take.
+    pub free: Decimal,
+    /// What open holds would take of it.
+    pub held: Decimal,
+}
+
 /// The number of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitValue {
     /// The limit.
     pub limit: Limit,
-    /// The service period that the number counts; `None` for an amount owed, and if the product has no such period.
+    /// The service period that the number counts; `None` for the number of an account, and if the product has no such period.
     pub window: Option<Period>,
     /// Whether this is the number of now, not of another service period.
     pub is_present: bool,
@@ -218,9 +246,8 @@ pub struct LimitValue {
     pub value: Decimal,
     /// What open holds would add to the number.
     pub held: Decimal,
-    /// The free prepaid credit that covers usage of any contract, less what open holds would take; zero for the number of a service
-    /// period.
-    pub credit: Decimal,
+    /// The free prepaid credit that covers usage of any contract; zero for other numbers than an amount owed.
+    pub credit: LimitCredit,
     /// What may still be used: the maximum less the number and the holds, with the free credit, at least zero. `None` without a
     /// maximum.
     pub left: Option<Decimal>,
@@ -238,39 +265,44 @@ impl LimitValue {
         (window, is_present): (Option<Period>, bool),
         (value, held): (Decimal, Decimal),
     ) -> Result<Self, AmountOutOfRange> {
-        let max = limit.levels.max;
-        let credit = limit.metric.zero();
-        let above = max.map(|max| exact_add(value, -max)).transpose()?.unwrap_or(credit);
+        let (max, zero) = (limit.levels.max, limit.metric.zero());
+        let above = max.map(|max| exact_add(value, -max)).transpose()?.unwrap_or(zero);
         let left = max.map(|max| exact_add(exact_add(max, -value)?, -held)).transpose()?;
         let (left, above) = (left.map(at_least_zero), at_least_zero(above));
+        let credit = LimitCredit { free: zero, held: zero };
         Ok(Self { limit, window, is_present, value, held, credit, left, above })
     }
 
-    /// Returns the same number with free prepaid credit, which adds to what may still be used.
+    /// Returns the same number with free prepaid credit. What holds don't take of it adds to what may still be used.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
-    pub fn with_credit(self, credit: Decimal) -> Result<Self, AmountOutOfRange> {
+    pub fn with_credit(self, credit: LimitCredit) -> Result<Self, AmountOutOfRange> {
         let (max, judged) = (self.limit.levels.max, self.judged()?);
-        let left = max.map(|max| exact_add(exact_add(max, -judged)?, credit)).transpose()?;
+        let unheld = exact_add(credit.free, -credit.held)?;
+        let left = max.map(|max| exact_add(exact_add(max, -judged)?, unheld)).transpose()?;
         Ok(Self { credit, left: left.map(at_least_zero), ..self })
     }
 
-    /// Returns the number less the free credit. A rejection holds until it is lower: until less is owed, or more credit is free.
+    /// Returns the number less the free credit. A rejection holds until it is lower: until less is owed, or more credit is free. Holds
+    /// don't count, because each end of a hold would end the rejection.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
     pub fn less_credit(&self) -> Result<Decimal, AmountOutOfRange> {
-        exact_add(self.value, -self.credit)
+        exact_add(self.value, -self.credit.free)
     }
 
-    /// Returns the same number with holds up to a judged number.
+    /// Returns the same number with more holds: those that would carry it, and the credit that is left, to where judged usage does.
     ///
     /// # Errors
     /// Returns [`AmountOutOfRange`] on overflow.
-    pub fn held_up_to(self, judged: Decimal) -> Result<Self, AmountOutOfRange> {
-        let held = exact_add(judged, -self.value)?;
-        Self::new(self.limit, (self.window, self.is_present), (self.value, held))?.with_credit(self.credit)
+    pub fn with_usage_held(self, judged: &Self) -> Result<Self, AmountOutOfRange> {
+        let held = exact_add(judged.judged()?, -self.value)?;
+        let free = self.credit.free;
+        let unheld = exact_add(judged.credit.free, -judged.credit.held)?;
+        let credit = LimitCredit { free, held: exact_add(free, -unheld)? };
+        Self::new(self.limit, (self.window, self.is_present), (self.value, held))?.with_credit(credit)
     }
 
     /// Returns the number by which usage is judged: with the open holds.

@@ -11,6 +11,8 @@ use crate::refs::LimitRef;
 pub enum MetricKind {
     /// An amount owed.
     Owed,
+    /// The free prepaid credit.
+    Prepaid,
     /// The price of a service period.
     Spend,
     /// The quantity of a usage product in a service period.
@@ -22,9 +24,20 @@ impl MetricKind {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Owed => "OWED",
+            Self::Prepaid => "PREPAID",
             Self::Spend => "SPEND",
             Self::Quantity => "QUANTITY",
         }
+    }
+
+    /// Returns whether the number is one of an account, not of a service period.
+    pub const fn is_of_account(self) -> bool {
+        matches!(self, Self::Owed | Self::Prepaid)
+    }
+
+    /// Returns whether usage lowers the number, so that a threshold is reached from above.
+    pub const fn falls(self) -> bool {
+        matches!(self, Self::Prepaid)
     }
 }
 

@@ -40,6 +40,8 @@ pub enum ResourceKind {
     Charge,
     /// A contract.
     Contract,
+    /// A credit grant.
+    CreditGrant,
     /// A customer.
     Customer,
     /// A document.
@@ -84,6 +86,7 @@ impl ResourceKind {
             Self::Application => "application",
             Self::Charge => "charge",
             Self::Contract => "contract",
+            Self::CreditGrant => "credit grant",
             Self::Customer => "customer",
             Self::Document => "document",
             Self::Endpoint => "webhook endpoint",

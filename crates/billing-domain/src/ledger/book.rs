@@ -336,11 +336,14 @@ impl ContractBook {
         decide: impl FnOnce(&mut Self) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
         let since = before.entries.len()..self.entries.len();
+        let credit = self.credit.clone();
         let decided = decide(self);
         if decided.is_err() {
             let kept: Vec<Entry> = self.entries.drain(since).collect();
             self.clone_from(before);
             kept.into_iter().try_for_each(|entry| self.put(entry))?;
+            // Other books may have drawn since the copy was made.
+            self.credit = credit;
         }
         decided
     }

@@ -60,12 +60,21 @@ pub struct CreditNeed {
 }
 
 impl CreditView {
-    /// Returns the free credit of an account on a day that covers usage of any contract. `drafts` are the draws of all drafts.
+    /// Returns the free credit of an account on a day: of all grants, or only of those that cover usage of any contract. `drafts` are
+    /// the draws of all drafts.
     ///
     /// # Errors
     /// Returns [`MoneyError`] when an amount is out of range.
-    pub fn free_on(&self, account: &AccountKey, day: NaiveDate, drafts: &[CreditDraw]) -> Result<MoneySum, MoneyError> {
-        let fits = |grant: &&CreditGrant| grant.account == *account && grant.contract_ref.is_none() && grant.covers_any(day, day);
+    pub fn free_on(
+        &self,
+        account: &AccountKey,
+        day: NaiveDate,
+        drafts: &[CreditDraw],
+        is_for_any_contract: bool,
+    ) -> Result<MoneySum, MoneyError> {
+        let fits = |grant: &&CreditGrant| {
+            grant.account == *account && grant.covers_any(day, day) && !(is_for_any_contract && grant.contract_ref.is_some())
+        };
         let mut free = MoneySum::zero(account.currency);
         for grant in self.grants.iter().filter(fits) {
             free = free.checked_add(grant.balance(drafts)?.free)?;

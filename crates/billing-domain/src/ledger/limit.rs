@@ -172,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::calendar::Timestamp;
-    use crate::limit::{LimitLevels, ReachedLevels};
+    use crate::limit::{LimitCredit, LimitLevels, ReachedLevels};
     use crate::money::Currency;
     use crate::refs::{CustomerId, EntityRef, LimitRef};
 
@@ -239,15 +239,29 @@ mod tests {
 
     #[test]
     fn free_credit_adds_to_what_is_left_and_not_to_the_number() {
-        // What is owed, free credit and max, and what is left.
-        for (value, credit, max, left) in
-            [(0, 9_800, 0, "98.00"), (144, 0, 0, "0.00"), (144, 100, 0, "0.00"), (500, 250, 1_000, "7.50")]
-        {
-            let number = values(&[(value, max)]).remove(0).with_credit(Decimal::new(credit, 2)).expect("a small number");
-            assert_eq!(number.left.map(|left| left.to_string()).as_deref(), Some(left), "{value} {credit} {max}");
-            let held = number.clone().held_up_to(Decimal::new(value + 50, 2)).expect("a small number");
-            assert_eq!((held.held, held.credit), (Decimal::new(50, 2), number.credit));
-            assert_eq!(held.value, number.value);
+        // What is owed, free credit, what holds take of it, and max, and what is left.
+        for (value, free, taken, max, left) in [
+            (0, 9_800, 0, 0, "98.00"),
+            (0, 9_800, 9_700, 0, "1.00"),
+            (144, 0, 0, 0, "0.00"),
+            (144, 100, 0, 0, "0.00"),
+            (500, 250, 0, 1_000, "7.50"),
+        ] {
+            let credit = LimitCredit { free: Decimal::new(free, 2), held: Decimal::new(taken, 2) };
+            let number = values(&[(value, max)]).remove(0).with_credit(credit).expect("a small number");
+            assert_eq!(number.left.map(|left| left.to_string()).as_deref(), Some(left), "{value} {credit:?} {max}");
+            assert_eq!(number.less_credit(), Ok(Decimal::new(value - free, 2)));
         }
+    }
+
+    #[test]
+    fn a_hold_takes_credit_before_it_adds_to_the_number() {
+        let credit = |free, held| LimitCredit { free: Decimal::new(free, 2), held: Decimal::new(held, 2) };
+        // 1.00 is free. Usage of 1.50 takes it, and 0.60 is owed with tax.
+        let number = values(&[(0, 500)]).remove(0).with_credit(credit(100, 0)).expect("a small number");
+        let judged = values(&[(60, 500)]).remove(0).with_credit(credit(0, 0)).expect("a small number");
+        let held = number.with_usage_held(&judged).expect("a small number");
+        assert_eq!((held.value, held.held, held.credit), (Decimal::new(0, 2), Decimal::new(60, 2), credit(100, 100)));
+        assert_eq!(held.left, Some(Decimal::new(440, 2)));
     }
 }

@@ -76,9 +76,19 @@ pub fn of_rejection(number: &LimitValue) -> LevelSteps {
 
 /// Returns how many thresholds the number has reached, and the steps from the stated ones.
 fn thresholds_reached(before: &LimitLevels, stated: &ReachedLevels, number: &LimitValue) -> (usize, Vec<Step>) {
-    let levels = &number.limit.levels.thresholds;
-    let was = before.thresholds.get(..stated.thresholds).unwrap_or_default();
-    let is = &levels[..levels.partition_point(|level| *level <= number.value)];
+    let falls = number.limit.metric.kind().falls();
+    // A rising number reaches the lowest threshold first, and a falling one the highest.
+    let in_order = |levels: &LimitLevels| {
+        let mut levels = levels.thresholds.clone();
+        if falls {
+            levels.reverse();
+        }
+        levels
+    };
+    let (was, levels) = (in_order(before), in_order(&number.limit.levels));
+    let was = was.get(..stated.thresholds).unwrap_or_default();
+    let is_reached = |level: &Decimal| if falls { number.value <= *level } else { number.value >= *level };
+    let is = &levels[..levels.partition_point(is_reached)];
     let step = |kind| move |level: &Decimal| Step { kind, level: *level };
     let cleared = was.iter().rev().filter(|level| !is.contains(level)).map(step(NotificationType::LimitCleared));
     let reached = is.iter().filter(|level| !was.contains(level)).map(step(NotificationType::LimitReached));
@@ -105,9 +115,9 @@ mod tests {
 
     use super::*;
     use crate::calendar::{Period, Timestamp};
-    use crate::limit::LimitMetric;
+    use crate::limit::{LimitCredit, LimitMetric};
     use crate::money::Currency;
-    use crate::refs::{ContractRef, CustomerId, LimitRef, ProductNo};
+    use crate::refs::{ContractRef, CustomerId, EntityRef, LimitRef, ProductNo};
 
     /// A limit of a price with the steps that it was watched.
     struct Watched {
@@ -194,6 +204,28 @@ mod tests {
     }
 
     #[test]
+    fn thresholds_of_free_credit_are_reached_on_the_way_down() {
+        let mut watched = Watched::new(None, &[5, 20, 50]);
+        let (entity_ref, currency) =
+            (EntityRef::parse("us").expect("a reference"), Currency::from_code("EUR").expect("a currency"));
+        watched.limit.metric = LimitMetric::Prepaid { entity_ref, currency };
+        for (value, steps) in [
+            (100, ""),
+            (21, "reached 50"),
+            (20, "reached 20"),
+            (20, ""),
+            (0, "reached 5"),
+            (49, "cleared 5, cleared 20"),
+            (51, "cleared 50"),
+            (5, "reached 50, reached 20, reached 5"),
+        ] {
+            assert_eq!(watched.at(value), steps, "{value}");
+        }
+        let before = std::mem::replace(&mut watched.limit.levels, levels(None, &[4, 20]));
+        assert_eq!(watched.edited(&before, 5), "cleared 5, cleared 50");
+    }
+
+    #[test]
     fn the_maximum_is_reached_above_it_and_cleared_at_it() {
         let mut watched = Watched::new(Some(100), &[]);
         assert_eq!(watched.at(100), "");
@@ -245,7 +277,8 @@ mod tests {
         let mut watched = Watched::new(Some(0), &[]);
         let with_credit = |watched: &Watched, credit: i64| {
             let number = LimitValue::new(watched.limit.clone(), (Some(watched.window), true), (Decimal::ZERO, Decimal::ZERO));
-            number.and_then(|number| number.with_credit(Decimal::from(credit))).expect("a small number")
+            let credit = LimitCredit { free: Decimal::from(credit), held: Decimal::from(credit) };
+            number.and_then(|number| number.with_credit(credit)).expect("a small number")
         };
         let rejected = of_rejection(&with_credit(&watched, 1));
         assert_eq!(rejected.reached.max_at, Some(Decimal::NEGATIVE_ONE));

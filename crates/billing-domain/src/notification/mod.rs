@@ -1,4 +1,4 @@
-//! Notifications: facts about documents, contracts, limits and webhook endpoints. Other software reads them as a feed or receives them
+//! Notifications: facts about documents, contracts, limits, credit grants and webhook endpoints. Other software reads them as a feed or receives them
 //! at a URL.
 //!
 //! A notification is stored in the transaction that makes its fact true. Its *sequence* counts the notifications of its subject
@@ -17,9 +17,10 @@ use rust_decimal::Decimal;
 
 use crate::calendar::{Date, Timestamp};
 use crate::contract::{Contract, ContractState};
+use crate::credit::GrantView;
 use crate::document::{BookDocument, DocumentState, OutstandingAmounts};
 use crate::limit::LimitValue;
-use crate::refs::{ContractRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, LimitRef, NotificationRef};
+use crate::refs::{ContractRef, CreditGrantRef, CustomerId, CustomerRef, DocumentRef, EndpointRef, LimitRef, NotificationRef};
 use crate::runs::DocumentFailure;
 
 /// The maximum number of failures in a notification.
@@ -77,6 +78,10 @@ notification_types! {
     LimitReached = "limit.reached",
     /// The number of a limit is below a threshold again, or at the maximum or below.
     LimitCleared = "limit.cleared",
+    /// A customer was granted prepaid credit.
+    CreditGranted = "credit.granted",
+    /// Prepaid credit ends in 30 or in 7 days, and something of it is free.
+    CreditEnding = "credit.ending",
     /// The service disabled a webhook endpoint.
     EndpointDisabled = "endpoint.disabled",
     /// A test of a webhook endpoint was requested.
@@ -98,6 +103,8 @@ pub enum Subject {
     Contract(ContractRef),
     /// A limit.
     Limit(LimitRef),
+    /// A credit grant.
+    Grant(CreditGrantRef),
     /// A webhook endpoint.
     Endpoint(EndpointRef),
 }
@@ -110,6 +117,7 @@ impl Subject {
             "document" => DocumentRef::parse(reference).ok().map(Self::Document),
             "contract" => ContractRef::parse(reference).ok().map(Self::Contract),
             "limit" => LimitRef::parse(reference).ok().map(Self::Limit),
+            "grant" => CreditGrantRef::parse(reference).ok().map(Self::Grant),
             "endpoint" => EndpointRef::parse(reference).ok().map(Self::Endpoint),
             _ => None,
         }
@@ -122,6 +130,7 @@ impl fmt::Display for Subject {
             Self::Document(document_ref) => write!(f, "document:{document_ref}"),
             Self::Contract(contract_ref) => write!(f, "contract:{contract_ref}"),
             Self::Limit(limit_ref) => write!(f, "limit:{limit_ref}"),
+            Self::Grant(grant_ref) => write!(f, "grant:{grant_ref}"),
             Self::Endpoint(endpoint_ref) => write!(f, "endpoint:{endpoint_ref}"),
         }
     }
@@ -149,6 +158,8 @@ pub enum FactData {
     Billing(Box<BillingFact>),
     /// The number of a limit.
     Limit(Box<LimitFact>),
+    /// A credit grant.
+    Grant(Box<GrantView>),
     /// A webhook endpoint.
     Endpoint(Box<EndpointFact>),
 }
@@ -240,6 +251,7 @@ impl Fact {
             FactData::Contract(fact) => Subject::Contract(fact.contract.contract_ref),
             FactData::Billing(fact) => Subject::Contract(fact.contract_ref),
             FactData::Limit(fact) => Subject::Limit(fact.number.limit.limit_ref),
+            FactData::Grant(fact) => Subject::Grant(fact.grant.grant_ref),
             FactData::Endpoint(fact) => Subject::Endpoint(fact.endpoint_ref),
         }
     }
@@ -251,6 +263,7 @@ impl Fact {
             FactData::Contract(fact) => Some(fact.contract.customer_id),
             FactData::Billing(fact) => Some(fact.customer_id),
             FactData::Limit(fact) => Some(fact.number.limit.customer_id),
+            FactData::Grant(fact) => Some(fact.grant.account.customer_id),
             FactData::Endpoint(_) => None,
         }
     }
@@ -305,6 +318,7 @@ mod tests {
             Subject::Document(DocumentRef::from_uuid(id)),
             Subject::Contract(ContractRef::from_uuid(id)),
             Subject::Limit(LimitRef::from_uuid(id)),
+            Subject::Grant(CreditGrantRef::from_uuid(id)),
             Subject::Endpoint(EndpointRef::from_uuid(id)),
         ] {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));

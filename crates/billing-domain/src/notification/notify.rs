@@ -9,6 +9,7 @@ use super::{
 };
 use crate::calendar::{TimeZone, Timestamp, day_after, minus_days};
 use crate::contract::Contract;
+use crate::credit::{CreditGrant, GrantView};
 use crate::document::{BookDocument, DocumentHead, DocumentKind, IssuedDocument, LifecycleStatus, Settlement};
 use crate::ledger::receivables::{AccountEntry, AccountParties, ReceivablesAccount};
 use crate::ledger::{BillingFailure, ContractBook, Entry};
@@ -19,6 +20,8 @@ use crate::runs::DocumentFailure;
 
 /// The number of days before the end of a contract at which a notification announces the end.
 const ENDING_DAYS: u32 = 30;
+/// The numbers of days before the end of prepaid credit at which notifications announce the end.
+const CREDIT_ENDING_DAYS: [u32; 2] = [30, 7];
 /// The time after which a notification repeats that a contract cannot be billed, in seconds.
 const FAILURE_REPEATED_SECONDS: i64 = 86_400;
 
@@ -54,7 +57,7 @@ pub fn of(book: &ContractBook, entries: &[Entry], now: Timestamp) -> Result<Vec<
     for fact in facts.iter_mut().rev() {
         let count = match fact.subject() {
             Subject::Document(document_ref) => known(book, document_ref)?.notifications,
-            Subject::Contract(_) | Subject::Limit(_) | Subject::Endpoint(_) => book.notifications.count,
+            Subject::Contract(_) | Subject::Limit(_) | Subject::Grant(_) | Subject::Endpoint(_) => book.notifications.count,
         };
         let last = lasts.entry(fact.subject()).or_insert(count);
         fact.sequence = *last;
@@ -238,6 +241,34 @@ pub fn review_document(document: &BookDocument, zone: TimeZone, now: Timestamp) 
 /// Returns [`Refusal::Broken`] when the book lacks an entity of the contract.
 pub fn review_contract(book: &ContractBook, now: Timestamp) -> Result<Review, Refusal> {
     Ok(Review::of(ending_notice(book, &book.contract, now)?, now))
+}
+
+/// Returns the next notice that prepaid credit ends; `None` if it has no end, or only 7 days are left. `zone` is the time zone of
+/// its entity.
+pub fn credit_ending_notice(grant: &CreditGrant, zone: TimeZone, now: Timestamp) -> Option<Notice> {
+    let next = credit_ending_instants(grant, zone).find(|at| *at > now);
+    next.map(|at| Notice {
+        customer_id: grant.account.customer_id,
+        subject: Subject::Grant(grant.grant_ref),
+        kind: NotificationType::CreditEnding,
+        at,
+    })
+}
+
+/// Returns whether a notification states that prepaid credit ends: at the instant of a notice, if the end is still the same and
+/// something is free.
+pub fn is_credit_ending_notified(notice: &Notice, view: &GrantView, zone: TimeZone) -> bool {
+    view.balance.free.minor() > 0 && credit_ending_instants(&view.grant, zone).any(|at| at == notice.at)
+}
+
+fn credit_ending_instants(grant: &CreditGrant, zone: TimeZone) -> impl Iterator<Item = Timestamp> + use<> {
+    let last_day = grant.to;
+    CREDIT_ENDING_DAYS.into_iter().filter_map(move |days| Some(zone.start_of_day(minus_days(last_day?, days))))
+}
+
+/// Returns the fact of a grant, whose number of notifications includes it.
+pub fn grant_fact(kind: NotificationType, view: GrantView) -> Fact {
+    Fact { kind, sequence: view.grant.notifications, data: FactData::Grant(Box::new(view)) }
 }
 
 fn zone_of(book: &ContractBook, contract: &Contract) -> Result<TimeZone, Refusal> {

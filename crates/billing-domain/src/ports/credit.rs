@@ -62,8 +62,8 @@ pub struct StoredDraw {
 pub trait Credits {
     /// Stores a new grant, from which nothing is drawn.
     fn insert_grant(&mut self, organization: OrganizationId, grant: &CreditGrant) -> StoreResult<()>;
-    /// Updates the amount, the name, the days, the availability and the time of the last change of a grant. Returns `false` when the
-    /// grant does not exist.
+    /// Updates the amount, the name, the days, the number of notifications and the time of the last change of a grant. Returns `false`
+    /// when the grant does not exist.
     fn update_grant(&mut self, organization: OrganizationId, grant: &CreditGrant) -> StoreResult<bool>;
     /// Returns a grant, by reference alone.
     fn grant(&mut self, organization: OrganizationId, grant_ref: CreditGrantRef) -> StoreResult<Option<CreditGrant>>;

@@ -188,6 +188,10 @@ pub struct Balance {
     pub unapplied: MoneySum,
     /// The amount written off.
     pub written_off: MoneySum,
+    /// The free prepaid credit of grants that something is left of.
+    pub credit_free: MoneySum,
+    /// The prepaid credit that drafts take.
+    pub credit_covered: MoneySum,
 }
 
 /// The rows of an account. Rows that a decision doesn't need may be absent.

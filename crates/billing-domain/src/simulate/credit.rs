@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 
 use super::life::Life;
 use super::value::Given;
-use crate::credit::{CreditAvailability, CreditGrant, CreditSale, NewCreditGrant};
+use crate::credit::{CreditGrant, CreditSale, NewCreditGrant};
 use crate::receivables::AccountKey;
 use crate::refs::CreditGrantRef;
 use crate::refusal::Refusal;
@@ -18,13 +18,11 @@ pub struct CreditTerms {
     from: Option<Given<NaiveDate>>,
     to: Option<Given<NaiveDate>>,
     sold_by: Option<String>,
-    available: CreditAvailability,
 }
 
 /// Returns given credit with a name, which identifies it, and an amount.
 pub fn credit(name: impl Into<Given<OneLine>>, amount: &str) -> CreditTerms {
-    let available = CreditAvailability::default();
-    CreditTerms { name: name.into(), amount: amount.to_owned(), from: None, to: None, sold_by: None, available }
+    CreditTerms { name: name.into(), amount: amount.to_owned(), from: None, to: None, sold_by: None }
 }
 
 impl CreditTerms {
@@ -32,13 +30,6 @@ impl CreditTerms {
     #[must_use]
     pub fn sold_by(mut self, number: &str) -> Self {
         self.sold_by = Some(number.to_owned());
-        self
-    }
-
-    /// Makes sold credit usable before its invoice is paid.
-    #[must_use]
-    pub const fn available_when_issued(mut self) -> Self {
-        self.available = CreditAvailability::Issued;
         self
     }
 
@@ -84,7 +75,7 @@ impl Life {
                 let document_ref = document.head.document_ref;
                 let (content, sums) = (self.content(document_ref)?, self.book.sums_of(document.family));
                 let sells_already = !credit.sales.insert(document_ref);
-                Some(CreditSale::of(&account, document, (&content, &sums), terms.available, sells_already)?)
+                Some(CreditSale::of(&account, document, (&content, &sums), sells_already)?)
             }
             None => None,
         };

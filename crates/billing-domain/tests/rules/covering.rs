@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use billing_domain::calendar::Period;
-use billing_domain::credit::{CreditAvailability, CreditDraw, CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
+use billing_domain::credit::{CreditDraw, CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
 use billing_domain::document::lines::{FamilySums, SumKey};
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::{DocumentKind, DocumentState};
@@ -62,7 +62,6 @@ fn sold(number: u128, minor: i64, rate: &str) -> CreditGrant {
         number: DocumentNumber { prefix: NumberPrefix::parse("UB").expect("a prefix"), kind: DocumentKind::Invoice, sequence: 1 },
         treatment: tax(rate),
         net: grant.amount,
-        available: CreditAvailability::Paid,
         state: DocumentState::Paid,
         family_net: grant.amount,
     };
@@ -269,26 +268,16 @@ fn credit_covers_amounts_of_every_currency_and_size() {
 #[test]
 fn the_usable_part_of_sold_credit_follows_its_sale() {
     use DocumentState::{Draft, Issued, Paid, PartiallyPaid, Settled, Uncollectible, Void};
-    let usable = |state, available, (net, family_net), minor| {
+    let usable = |state, (net, family_net), minor| {
         let mut grant = sold(1, minor, "20");
         let sale = grant.sale.as_mut().expect("a sale");
-        (sale.state, sale.available) = (state, available);
+        sale.state = state;
         let money = |minor| Money::from_minor(minor, currency("EUR"));
         (sale.net, sale.family_net) = (money(net), money(family_net));
         grant.usable().minor()
     };
-    for (state, paid, issued) in [
-        (Draft, 0, 0),
-        (Issued, 0, 90),
-        (PartiallyPaid, 0, 90),
-        (Paid, 90, 90),
-        (Void, 0, 0),
-        (Uncollectible, 0, 0),
-        (Settled, 0, 0),
-    ] {
-        let found =
-            [CreditAvailability::Paid, CreditAvailability::Issued].map(|available| usable(state, available, (80, 80), 90));
-        assert_eq!(found, [paid, issued], "{state:?}");
+    for state in [Draft, Issued, PartiallyPaid, Paid, Void, Uncollectible, Settled] {
+        assert_eq!(usable(state, (80, 80), 90), if state == Paid { 90 } else { 0 }, "{state:?}");
     }
     // The amount, the net amount of the invoice, that of its family, and the usable credit.
     for (minor, net, family_net, expected) in [
@@ -301,7 +290,7 @@ fn the_usable_part_of_sold_credit_follows_its_sale() {
         (100, 0, 0, 100),
         (999_999_999_999_999, 999_999_999_999_999, 999_999_999_999_998, 999_999_999_999_998),
     ] {
-        assert_eq!(usable(Paid, CreditAvailability::Paid, (net, family_net), minor), expected, "{minor} {net} {family_net}");
+        assert_eq!(usable(Paid, (net, family_net), minor), expected, "{minor} {net} {family_net}");
     }
 }
 
@@ -322,7 +311,6 @@ fn an_edit_changes_what_no_document_has_taken() {
     let sold = CreditGrant { drawn, ..sold(1, 10_000, "20") };
     let amount = |text: &str| CreditGrantEdit { amount: Some(text.to_owned()), ..CreditGrantEdit::default() };
     let to = |day| CreditGrantEdit { to: Patch::Set(date(day)), ..CreditGrantEdit::default() };
-    let available = CreditGrantEdit { available: Some(CreditAvailability::Issued), ..CreditGrantEdit::default() };
     for (grant, edit, refused) in [
         (&given, amount("60.00"), None),
         (&given, amount("59.99"), Some("credit_in_use")),
@@ -331,8 +319,6 @@ fn an_edit_changes_what_no_document_has_taken() {
         (&sold, amount("120.00"), Some("not_allowed")),
         (&given, to("2026-01-01"), None),
         (&given, to("2025-12-31"), Some("out_of_range")),
-        (&sold, available.clone(), None),
-        (&given, available, Some("not_allowed")),
     ] {
         let edited = grant.edited(&edit, now);
         let code = edited.as_ref().err().and_then(|refusal| refusal.codes().first().copied());

@@ -16,6 +16,11 @@ impl ContractBook {
         self.credit = Some(Arc::new(credit));
     }
 
+    /// Removes the credit of the customer, so that documents take none: those of a sale of credit.
+    pub fn clear_credit(&mut self) {
+        self.credit = None;
+    }
+
     /// Returns the credit of the customer as the entries of the book have changed it, if it is set.
     pub fn credit(&self) -> Option<&CreditView> {
         self.credit.as_deref()

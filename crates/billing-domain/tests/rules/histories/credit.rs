@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::credit::{CreditAvailability, CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
+use billing_domain::credit::{CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus};
 use billing_domain::ledger::Entry;
@@ -98,7 +98,7 @@ impl World {
         if self.follower.is_some() {
             return Ok(());
         }
-        let sale = spec.source.and_then(|number| self.sale(number));
+        let sale = spec.source.and_then(|number| self.sale(number, spec.paid));
         let documents: Vec<&BookDocument> = self.book.documents().collect();
         let account = match (&sale, documents.len()) {
             (Some(document), _) => AccountKey::of(document),
@@ -109,14 +109,12 @@ impl World {
         let sale = match sale {
             Some(document) => {
                 let (document_ref, sums) = (document.head.document_ref, self.book.sums_of(document.family));
-                let available = if spec.when_issued { CreditAvailability::Issued } else { CreditAvailability::Paid };
                 let content = match self.frozen.get(&document_ref) {
                     Some(content) => content.clone(),
                     None => self.content(&document)?,
                 };
                 let is_usable = self.can_sell(&document, &content, credit.sales.contains(&document_ref));
-                let made =
-                    CreditSale::of(&account, &document, (&content, &sums), available, credit.sales.contains(&document_ref));
+                let made = CreditSale::of(&account, &document, (&content, &sums), credit.sales.contains(&document_ref));
                 if made.is_ok() != is_usable {
                     return Err(format!("{} sells credit: {is_usable}, and {made:?}", self.reported(&document)));
                 }
@@ -189,13 +187,19 @@ impl World {
     }
 
     /// Returns the document that a number selects to sell credit: mostly an issued invoice without a parent.
-    fn sale(&self, number: usize) -> Option<BookDocument> {
+    /// Returns an invoice that can sell credit, or sometimes another document.
+    fn sale(&self, number: usize, is_paid: bool) -> Option<BookDocument> {
         let can = |document: &&BookDocument| {
             document.head.kind == DocumentKind::Invoice && document.head.parent.is_none() && document.status.is_issued()
         };
         let mut of: Vec<&BookDocument> = self.book.documents().filter(can).collect();
         if of.is_empty() || number.is_multiple_of(7) {
             of = self.book.documents().filter(|document| document.status != LifecycleStatus::Discarded).collect();
+        }
+        let paid: Vec<&BookDocument> =
+            of.iter().filter(|document| document.state() == Ok(DocumentState::Paid)).copied().collect();
+        if is_paid && !paid.is_empty() {
+            of = paid;
         }
         (!of.is_empty()).then(|| of[number % of.len()].clone())
     }
@@ -250,8 +254,7 @@ impl World {
         let total = document.total.expect("an issued document").minor();
         let is_paid = document.settlement.paid.minor() + document.settlement.credits.minor() >= total;
         let is_available = match document.status {
-            LifecycleStatus::Issued => is_paid || sale.available == CreditAvailability::Issued,
-            LifecycleStatus::Uncollectible => is_paid,
+            LifecycleStatus::Issued | LifecycleStatus::Uncollectible => is_paid,
             _ => false,
         };
         if !is_available {
@@ -497,7 +500,7 @@ fn grant(r: &mut Random) -> GrantSpec {
     GrantSpec {
         minor: credit_amount(r),
         source: r.maybe(45, |r| index(r, 64)),
-        when_issued: r.percent(60),
+        paid: r.percent(60),
         from: r.maybe(20, |r| r.between(-90, 40)),
         to: r.maybe(40, |r| r.between(-60, 120)),
         account: index(r, 64),

@@ -283,7 +283,7 @@ pub(crate) struct GrantSpec {
     /// The invoice that sells the credit, among the invoices; mostly one that can. Without it, the credit is given.
     pub(crate) source: Option<usize>,
     /// Whether sold credit is usable before its invoice is paid.
-    pub(crate) when_issued: bool,
+    pub(crate) paid: bool,
     pub(crate) from: Option<i64>,
     pub(crate) to: Option<i64>,
     /// The document or else the pricing whose account has the given credit.

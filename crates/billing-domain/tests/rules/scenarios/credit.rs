@@ -163,10 +163,6 @@ fn credit_is_usable_once_its_sale_is_paid() {
     assert_eq!((usable_drawn_covered_free(&waiting, "G1"), owed(&waiting)), (["0.00"; 4].map(str::to_owned), "0.00".to_owned()));
     assert_eq!(owed(&bill(&used(unpaid()), "2026-11-30T10:00:00Z")), "36.00");
     assert_eq!(owed(&bill(&used(paid()), "2026-11-30T10:00:00Z")), "0.00");
-    let sold = tokens().on("2026-11-30T09:00:00Z").edit(|contract| contract.add_product(sale("credit-100", "100.00")));
-    let at_once = sold.on("2026-11-30T09:00:10Z").grant(credit("G1", "100.00").sold_by("UB-INV-1").available_when_issued());
-    let at_once = bill(&used(at_once), "2026-11-30T10:00:00Z");
-    assert_eq!((free(&at_once, "G1"), owed(&at_once)), ("70.00".to_owned(), "0.00".to_owned()));
 }
 
 #[test]
