@@ -22,6 +22,7 @@ use crate::Services;
 use crate::carry_out::{AuditContext, Cx};
 use crate::catalog::{CustomerView, EntityView};
 use crate::contracts::ContractView;
+use crate::credit::GrantView;
 use crate::documents::DocumentView;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::formats::FormatView;
@@ -60,6 +61,8 @@ pub enum AuditSubject<'a> {
     Charge(&'a Charge),
     /// A document.
     Document(&'a DocumentView),
+    /// A credit grant.
+    CreditGrant(&'a GrantView),
     /// A limit.
     Limit(&'a LimitView),
     /// A payment or refund.
@@ -134,6 +137,7 @@ impl AuditSubject<'_> {
             Self::Contract(_) => AuditedKind::Contract,
             Self::Charge(_) => AuditedKind::Charge,
             Self::Document(_) => AuditedKind::Document,
+            Self::CreditGrant(_) => AuditedKind::CreditGrant,
             Self::Limit(_) => AuditedKind::Limit,
             Self::Payment(_) => AuditedKind::Payment,
             Self::Application(_) => AuditedKind::Application,
@@ -148,6 +152,7 @@ impl AuditSubject<'_> {
             Self::Customer(view) => Some(view.customer.id),
             Self::Contract(view) => Some(view.contract.customer_id),
             Self::Charge(charge) => Some(charge.customer_id),
+            Self::CreditGrant(view) => Some(view.grant.account.customer_id),
             Self::Limit(view) => Some(view.number.limit.customer_id),
             _ => None,
         }
@@ -170,6 +175,7 @@ impl AuditSubject<'_> {
             Self::Contract(view) => view.contract.contract_ref.to_string(),
             Self::Charge(charge) => charge.charge_ref.to_string(),
             Self::Document(view) => view.opened.as_ref().map_or_else(String::new, |opened| opened.document_ref.to_string()),
+            Self::CreditGrant(view) => view.grant.grant_ref.to_string(),
             Self::Limit(view) => view.number.limit.limit_ref.to_string(),
             Self::Payment(payment) => payment.payment_ref.to_string(),
             Self::Application(application) => application.application_ref.to_string(),

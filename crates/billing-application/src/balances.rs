@@ -13,6 +13,7 @@ use billing_domain::refs::{CustomerRef, EntityRef};
 use crate::book_repository::distinct;
 use crate::carry_out::Cx;
 use crate::catalog::only;
+use crate::credit::free_of;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
 
@@ -28,7 +29,9 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
     for (key, unapplied) in accounts {
         let zero = MoneySum::zero(key.currency);
         let entity_ref = key.entity_ref.clone();
-        balances.insert(key, Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero });
+        let (credit_free, credit_covered) = (zero, zero);
+        let balance = Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero, credit_free, credit_covered };
+        balances.insert(key, balance);
     }
     for (key, due_date, amount) in cx.tx.due_by_day(cx.organization, &[customer.id])? {
         let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
@@ -41,6 +44,10 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
     for (key, amount) in cx.tx.written_off(cx.organization, &[customer.id])? {
         let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a write-off without an account"))?;
         balance.written_off = balance.written_off.checked_add(amount)?;
+    }
+    for (key, (free, covered)) in free_of(cx, customer.id)? {
+        let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("credit without an account"))?;
+        (balance.credit_free, balance.credit_covered) = (free, covered);
     }
     Ok(balances.into_values().collect())
 }

@@ -25,6 +25,7 @@ use crate::Services;
 use crate::audit::{AuditChange, AuditSubject, RunSummary};
 use crate::book_repository;
 use crate::carry_out::{Cx, Transactions};
+use crate::credit_books::pass_credit_on;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::names::{NameRequest, ObjectNames, read_names};
 use crate::notices;
@@ -431,7 +432,7 @@ fn bill_together(
 fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResult<BilledChunk> {
     let keys: Vec<ContractKey> = due.iter().map(|contract| contract.key).collect();
     let mut books: BTreeMap<ContractRef, ContractBook> = BTreeMap::new();
-    for book in book_repository::lock_books(cx.tx, cx.organization, &keys, cx.now)? {
+    for book in book_repository::lock_books(cx, &keys)? {
         books.insert(book.contract.contract_ref, book);
     }
     let mut billed = BilledChunk::default();
@@ -453,6 +454,7 @@ fn issue_due(cx: &mut Cx<'_>, due: &[DueContract], dry_run: bool) -> UseCaseResu
                     billed.cut_short.push(*contract);
                 }
                 runs.push((contract_ref, run, open));
+                pass_credit_on(&mut books, contract_ref)?;
             }
             // The book's entries are not saved.
             Err(refusal) => {

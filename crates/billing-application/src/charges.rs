@@ -116,7 +116,7 @@ pub fn record_charge(cx: &mut Cx<'_>, request: &ChargeRequest) -> UseCaseResult<
     {
         return Err(UseCaseError::AlreadyExists { thing: ResourceKind::Charge, field: "charge_ref" });
     }
-    let book = book_repository::lock_book_by_ref(cx.tx, cx.organization, request.contract_ref, cx.now)?;
+    let book = book_repository::lock_book_by_ref(cx, request.contract_ref)?;
     let mut book = book.ok_or_else(|| unknown_reference(&["contract_ref"], ResourceKind::Contract))?;
     let made = decide(cx, &mut book, request.issue, |cx, book, occasion| {
         charge::record(book, request.charge.clone(), occasion, &mut cx.ids())
@@ -130,7 +130,7 @@ pub fn record_charge(cx: &mut Cx<'_>, request: &ChargeRequest) -> UseCaseResult<
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist, or any error of [`record_charge`].
 pub fn edit_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef, edit: &ChargeEdit, issue: bool) -> UseCaseResult<ChargeView> {
-    let (mut book, present) = held(cx.tx, cx.organization, charge_ref, cx.now)?;
+    let (mut book, present) = held(cx, charge_ref)?;
     let edited =
         decide(cx, &mut book, issue, |cx, book, occasion| charge::change(book, &present, edit, occasion, &mut cx.ids()))?;
     cx.audit(AuditAction::Edit, AuditChange::From(AuditSubject::Charge(&present), AuditSubject::Charge(&edited.charge)))?;
@@ -142,7 +142,7 @@ pub fn edit_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef, edit: &ChargeEdit, i
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the charge does not exist or is already deleted.
 pub fn delete_charge(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<()> {
-    let (mut book, present) = held(cx.tx, cx.organization, charge_ref, cx.now)?;
+    let (mut book, present) = held(cx, charge_ref)?;
     decide(cx, &mut book, false, |cx, book, occasion| charge::delete(book, &present, occasion, &mut cx.ids()))?;
     cx.audit(AuditAction::Delete, AuditChange::Gone(AuditSubject::Charge(&present)))
 }
@@ -189,14 +189,10 @@ fn live(tx: &mut dyn Tx, organization: OrganizationId, charge_ref: &ChargeRef) -
 
 /// Locks the contract of a charge, and returns its book and the charge. A charge never moves to another contract, but may
 /// change until the lock is taken.
-fn held(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    charge_ref: &ChargeRef,
-    now: Timestamp,
-) -> UseCaseResult<(ContractBook, Charge)> {
-    let Charge { customer_id: customer, contract_ref: contract, .. } = live(tx, organization, charge_ref)?;
-    let book = book_repository::lock_book(tx, ContractKey { organization, customer, contract }, now)?;
+fn held(cx: &mut Cx<'_>, charge_ref: &ChargeRef) -> UseCaseResult<(ContractBook, Charge)> {
+    let organization = cx.organization;
+    let Charge { customer_id: customer, contract_ref: contract, .. } = live(cx.tx, organization, charge_ref)?;
+    let book = book_repository::lock_book(cx, ContractKey { organization, customer, contract })?;
     let book = book.ok_or_else(|| corrupt("a charge", charge_ref, "has no contract"))?;
     let present = book.charges().live().find(|charge| charge.charge_ref == *charge_ref).cloned();
     Ok((book, present.ok_or(UseCaseError::Unknown(ResourceKind::Charge))?))

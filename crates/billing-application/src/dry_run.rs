@@ -13,13 +13,15 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::document::{Document, DocumentState};
 use billing_domain::ledger::receivables::{AccountEntry, ReceivablesAccount};
 use billing_domain::ledger::{ContractBook, Entry};
+use billing_domain::money::Money;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{DocumentFilter, StoreError, Tx};
-use billing_domain::refs::{ContractKey, CustomerId, DocumentRef, OrganizationId};
+use billing_domain::refs::{ContractKey, CreditGrantRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::warning::Warning;
 
 use crate::carry_out::{ChangeRecorder, Cx};
 use crate::contracts::planned_invoices;
+use crate::credit_books::balances_of;
 use crate::documents::{DocumentView, view_all};
 use crate::error::{UseCaseError, UseCaseResult};
 
@@ -48,8 +50,21 @@ pub struct Effects {
     pub changes: Vec<DocumentChange>,
     /// The sums of these figures by currency.
     pub totals: Vec<EffectTotals>,
+    /// The grants whose free credit changes.
+    pub credits: Vec<CreditChange>,
     /// The warnings of the use case.
     pub warnings: Vec<Warning>,
+}
+
+/// A grant whose free credit a use case changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreditChange {
+    /// The grant.
+    pub grant_ref: CreditGrantRef,
+    /// The free credit before the change; zero for a new grant.
+    pub free_before: Money,
+    /// The free credit after it.
+    pub free: Money,
 }
 
 /// Records the resources that a use case affects.
@@ -70,6 +85,8 @@ struct AffectedResources {
     before: BTreeMap<DocumentRef, (CustomerId, Option<DocumentView>)>,
     /// The planned documents of contracts that are changed, or for which documents are opened, as before the change.
     planned: PlannedDocuments,
+    /// The free credit of customers' grants before the change.
+    credit: BTreeMap<CustomerId, BTreeMap<CreditGrantRef, Money>>,
 }
 
 impl Cx<'_> {
@@ -177,10 +194,26 @@ impl DryRunRecorder {
         Ok(())
     }
 
+    /// Captures the free credit of a customer, unless it is known.
+    fn capture_credit(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        customer: CustomerId,
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        if self.touched().credit.contains_key(&customer) {
+            return Ok(());
+        }
+        let free = free_credit(tx, organization, customer, now)?;
+        self.touched().credit.insert(customer, free);
+        Ok(())
+    }
+
     /// Returns the effects on all captured resources.
     fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
         let (organization, now) = (cx.organization, cx.now);
-        let AffectedResources { contracts, agreed, before, planned: mut planned_before } = self.affected.take();
+        let AffectedResources { contracts, agreed, before, planned: mut planned_before, credit } = self.affected.take();
         let mut effects = Effects { warnings: cx.warnings().to_vec(), ..Effects::default() };
         let tx = &mut *cx.tx;
         let (mut refs, mut customers): (BTreeSet<DocumentRef>, BTreeSet<CustomerId>) =
@@ -217,6 +250,10 @@ impl DryRunRecorder {
             }
         }
         effects.totals = EffectTotals::by_currency(&effects.changes)?;
+        for (customer, before) in credit {
+            let after = free_credit(tx, organization, customer, now)?;
+            effects.credits.extend(credit_changes(&before, &after));
+        }
         Ok(effects)
     }
 }
@@ -235,6 +272,9 @@ impl ChangeRecorder for DryRunRecorder {
     ) -> UseCaseResult<()> {
         for (book, entries) in decided {
             let contract = book.contract.key(organization);
+            if book.contract.is_watched {
+                self.capture_credit(tx, organization, contract.customer, now)?;
+            }
             let named = entries.iter().filter_map(|entry| match entry {
                 Entry::Opened { head, .. } | Entry::Redrawn(head) => Some(head.document_ref),
                 Entry::Issued { document_ref, .. }
@@ -277,6 +317,7 @@ impl ChangeRecorder for DryRunRecorder {
             AccountEntry::Applied(application) => Some(application.to),
             AccountEntry::Reversed { .. } | AccountEntry::Used { .. } | AccountEntry::Unapplied { .. } => None,
         });
+        self.capture_credit(tx, organization, account.key().customer_id, now)?;
         self.look_at(tx, organization, account.key().customer_id, &named.collect::<Vec<_>>(), now)
     }
 
@@ -326,6 +367,32 @@ impl Effects {
         self.before.extend(before);
         Ok(())
     }
+}
+
+/// Returns the free credit of a customer's grants that something is left of.
+fn free_credit(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer: CustomerId,
+    now: Timestamp,
+) -> UseCaseResult<BTreeMap<CreditGrantRef, Money>> {
+    let balances = balances_of(tx, organization, &[customer], now)?;
+    Ok(balances.into_iter().map(|(grant, balance)| (grant.grant_ref, balance.free)).collect())
+}
+
+/// Returns the grants whose free credit differs. A grant that is used up is missing, and so is a new one before the change.
+fn credit_changes(
+    before: &BTreeMap<CreditGrantRef, Money>,
+    after: &BTreeMap<CreditGrantRef, Money>,
+) -> impl Iterator<Item = CreditChange> {
+    let grants: BTreeSet<CreditGrantRef> = before.keys().chain(after.keys()).copied().collect();
+    let change = |grant_ref: CreditGrantRef| {
+        let (was, is) = (before.get(&grant_ref).copied(), after.get(&grant_ref).copied());
+        let zero = Money::zero(was.or(is)?.currency());
+        let (free_before, free) = (was.unwrap_or(zero), is.unwrap_or(zero));
+        (free_before != free).then_some(CreditChange { grant_ref, free_before, free })
+    };
+    grants.into_iter().filter_map(change)
 }
 
 /// Returns the first drafts that match a filter.

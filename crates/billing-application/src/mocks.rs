@@ -68,6 +68,7 @@ impl AuditRenderer for DebugRenderer {
                 let failures = billing.failure.iter().flat_map(|problem| &problem.failures);
                 failures.map(|failure| failure.code.clone()).collect::<Vec<_>>().join(" ")
             }
+            FactData::Grant(view) => format!("{} free", view.balance.free),
             FactData::Limit(limit) => format!("{} of {}", limit.number.value, limit.level),
             FactData::Endpoint(endpoint) => endpoint.url.clone(),
         };

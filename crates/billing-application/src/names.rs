@@ -48,6 +48,7 @@ fn key_of_subject(subject: Subject) -> ObjectKey {
     match subject {
         Subject::Document(document_ref) => (AuditedKind::Document, document_ref.to_string()),
         Subject::Contract(contract_ref) => (AuditedKind::Contract, contract_ref.to_string()),
+        Subject::Grant(grant_ref) => (AuditedKind::CreditGrant, grant_ref.to_string()),
         Subject::Limit(limit_ref) => (AuditedKind::Limit, limit_ref.to_string()),
         Subject::Endpoint(endpoint_ref) => (AuditedKind::WebhookEndpoint, endpoint_ref.to_string()),
     }

@@ -1,4 +1,4 @@
-//! Notifications that time alone causes: overdue documents, contracts that end, and contracts that cannot be billed. The billing
+//! Notifications that time alone causes: overdue documents, contracts and credit that end, and contracts that cannot be billed. The billing
 //! run records them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,7 @@ use billing_domain::runs::DocumentFailure;
 use crate::basics::{corrupt, distinct};
 use crate::book_repository;
 use crate::carry_out::{Cx, Transactions};
+use crate::credit::announce_ending;
 use crate::error::{UseCaseError, UseCaseResult};
 use crate::notifications;
 use crate::run_history::FailedContract;
@@ -107,6 +108,11 @@ fn review(cx: &mut Cx<'_>, notices: &[Notice]) -> UseCaseResult<()> {
                     }
                 }
             }
+            Subject::Grant(grant_ref) => {
+                let (fact, next) = announce_ending(cx, notice, grant_ref)?;
+                facts.extend(fact);
+                moved.extend(next);
+            }
             Subject::Limit(_) | Subject::Endpoint(_) => {}
         }
     }
@@ -118,7 +124,7 @@ fn lock_contracts(cx: &mut Cx<'_>, notices: &[Notice]) -> UseCaseResult<BTreeMap
     let organization = cx.organization;
     let key = |notice: &Notice| match notice.subject {
         Subject::Contract(contract) => Some(ContractKey { organization, customer: notice.customer_id, contract }),
-        Subject::Document(_) | Subject::Limit(_) | Subject::Endpoint(_) => None,
+        Subject::Document(_) | Subject::Limit(_) | Subject::Grant(_) | Subject::Endpoint(_) => None,
     };
     let keys: Vec<ContractKey> = notices.iter().filter_map(key).collect();
     if keys.is_empty() {

@@ -42,12 +42,12 @@ use_cases! {
     Permission::Scope(Scope::ContractsWrite) => CreateContract, EditContract, ChangeQuantity, CancelContract, ResumeContract,
         CreateLimit, EditLimit, DeleteLimit;
     Permission::Scope(Scope::DocumentsWrite) => IssueDocument, VoidDocument, RecordPayment, RecordDeposit, ReversePayment, Refund, Apply, Unapply,
-        WriteOff, RunBilling, AdvanceClock, RecordCharge, EditCharge, DeleteCharge;
+        WriteOff, RunBilling, AdvanceClock, RecordCharge, EditCharge, DeleteCharge, CreateGrant, EditGrant, SellCredit;
     Permission::Scope(Scope::Read) => GetEvent, GetEventHistory, ListEvents, SummarizeUsage, ReportUsage, GetCustomer, ListCustomers,
         GetEntity, ListEntities, GetUsageProduct, ListUsageProducts, GetPricing, RatePricing, ListPricings, GetFormat, ListFormats, TestFormat,
         GetBankAccount, ListBankAccounts, ListExchangeRates,
         GetClock, GetContract, ListContracts, PreviewInvoices, GetDocument, ListDocuments, ListPayments, GetBalance,
-        GetStatement, GetLimit, ListLimits, GetLimitsLeft, GetHold, ListHolds, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
+        GetStatement, GetLimit, ListLimits, GetLimitsLeft, GetHold, ListHolds, GetGrant, ListGrants, ListDraws, GetCharge, ListCharges, Search, RunDry, ListAuditEntries,
         ListRefusedUsage, ListBillingRuns, GetBillingRun, ListImports, GetImport, GetVerification, ListNotifications,
         GetNotification, GetWebhookEndpoint, ListWebhookEndpoints, ListWebhookDeliveries;
 }

@@ -4,20 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use billing_domain::calendar::Timestamp;
+use billing_domain::credit::CreditDraw;
 use billing_domain::document::lines::{LedgerLine, LineKey, sign};
 use billing_domain::document::{Document, DocumentKind, Lifecycle, Purpose};
 use billing_domain::ledger::overdue::{self, VersionTimes};
 use billing_domain::ledger::receivables::{ReceivablesAccount, check_account};
 use billing_domain::ledger::recount::Recount;
 use billing_domain::ledger::{ContractBook, check};
-use billing_domain::money::MoneySum;
+use billing_domain::money::{AmountOutOfRange, MoneySum};
 use billing_domain::notification::NOTIFICATION_DAYS;
 use billing_domain::page::PageRequest;
 use billing_domain::ports::{
-    Access, ApplicationsOf, DocumentFilter, DocumentsOf, PaymentsOf, StoreError, StoreResult, Tx, transact,
+    Access, ApplicationsOf, DocumentFilter, DocumentsOf, DrawFilter, GrantFilter, PaymentsOf, StoreError, StoreResult,
+    StoredDraw, Tx, transact,
 };
 use billing_domain::receivables::AccountRows;
-use billing_domain::refs::{ContractKey, ContractRef, OrganizationId};
+use billing_domain::refs::{ContractKey, ContractRef, CreditGrantRef, CustomerId, DocumentRef, OrganizationId};
 use billing_domain::refusal::Refusal;
 use billing_domain::usage::{UsageKey, UsageTotal};
 use billing_domain::verification::{RecordedVerification, Verification};
@@ -30,6 +32,8 @@ use crate::error::{UseCaseError, UseCaseResult};
 
 /// The number of contracts looked up at a time.
 const CONTRACTS_PER_PAGE: u32 = 100;
+/// The number of documents of a grant read at a time.
+const DOCUMENTS_AT_ONCE: usize = 100;
 /// A time that no transaction takes, in seconds.
 const LONGEST_TRANSACTION_SECONDS: i64 = 3600;
 
@@ -122,6 +126,7 @@ fn verify_organization(services: &Services, organization: OrganizationId) -> Use
     }
     verify_accounts(services, organization, &mut found)?;
     verify_limits(services, organization, &mut found)?;
+    verify_credit(services, organization, &mut found)?;
     verify_notifications(services, organization, &mut found)?;
     Ok(found)
 }
@@ -154,6 +159,82 @@ fn verify_limits(services: &Services, organization: OrganizationId, found: &mut 
         }
         page = page.next();
     }
+}
+
+/// Verifies that each grant's draws are what its documents state, and add up to what is drawn (billing rules 12).
+fn verify_credit(services: &Services, organization: OrganizationId, found: &mut Verification) -> UseCaseResult<()> {
+    let mut page = PageRequest::LARGEST;
+    loop {
+        let read = look(services, organization, found, |tx| Ok(tx.grants(organization, &GrantFilter::default(), page)?.items))?;
+        let Some(grants) = read else { return Ok(()) };
+        for grant in &grants {
+            let subject = format!("credit grant {}", grant.grant_ref);
+            let wrong = look(services, &subject, found, |tx| verify_grant(tx, organization, grant.grant_ref))?;
+            wrong.into_iter().flatten().for_each(|detail| found.find(&subject, detail));
+        }
+        if grants.len() < usize::try_from(page.size()).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        page = page.next();
+    }
+}
+
+fn verify_grant(tx: &mut dyn Tx, organization: OrganizationId, grant_ref: CreditGrantRef) -> UseCaseResult<Vec<String>> {
+    let grant = tx.grant(organization, grant_ref)?.ok_or_else(|| corrupt("a grant", &grant_ref, "is not there"))?;
+    let customer_id = grant.account.customer_id;
+    let drawn = drawn_by_document(tx, organization, customer_id, grant_ref)?;
+    let mut wrong = Vec::new();
+    let sum = drawn.values().try_fold(0i64, |sum, minor| sum.checked_add(*minor)).ok_or(AmountOutOfRange)?;
+    if sum != grant.drawn.minor() {
+        wrong.push(format!("its draws add up to {sum} minor units, and {} are drawn", grant.drawn.minor()));
+    }
+    let (_, is_watched) = tx.watched_customer(organization, customer_id, None)?;
+    if !is_watched {
+        wrong.push("its customer is not watched, so two documents can take the same credit".to_owned());
+    }
+    let refs: Vec<DocumentRef> = drawn.keys().copied().collect();
+    for documents in refs.chunks(DOCUMENTS_AT_ONCE) {
+        let read = tx.documents_by_refs(organization, &[customer_id], documents)?;
+        for document_ref in documents {
+            let document = read.iter().find(|document| document.head.document_ref == *document_ref);
+            let stated = document.map(|document| stated_draw(document, grant_ref)).transpose()?.unwrap_or_default();
+            if drawn.get(document_ref) != Some(&stated) {
+                let drawn = drawn.get(document_ref).copied().unwrap_or_default();
+                wrong.push(format!("document {document_ref} states {stated} minor units of it, and its draws {drawn}"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+/// Returns what documents have taken of a grant, in minor units.
+fn drawn_by_document(
+    tx: &mut dyn Tx,
+    organization: OrganizationId,
+    customer_id: CustomerId,
+    grant_ref: CreditGrantRef,
+) -> UseCaseResult<BTreeMap<DocumentRef, i64>> {
+    let filter = DrawFilter { customer_id: Some(customer_id), grant_ref: Some(grant_ref), ..DrawFilter::default() };
+    let (mut drawn, mut page) = (BTreeMap::<DocumentRef, i64>::new(), PageRequest::LARGEST);
+    loop {
+        let read = tx.draws(organization, &filter, page)?.items;
+        for StoredDraw { draw, .. } in &read {
+            let sum = drawn.entry(draw.document_ref).or_default();
+            *sum = sum.checked_add(draw.amount.minor()).ok_or(AmountOutOfRange)?;
+        }
+        if read.len() < usize::try_from(page.size()).unwrap_or(usize::MAX) {
+            return Ok(drawn);
+        }
+        page = page.next();
+    }
+}
+
+/// Returns what a document's content states that it took of a grant, in minor units. A void document has given it back.
+fn stated_draw(document: &Document, grant_ref: CreditGrantRef) -> Result<i64, Refusal> {
+    let (Lifecycle::Issued(issued) | Lifecycle::Uncollectible(issued)) = &document.lifecycle else { return Ok(0) };
+    let draws = CreditDraw::of_content(document.head.document_ref, document.head.kind, &issued.content)?;
+    let of_grant = draws.iter().filter(|draw| draw.grant_ref == grant_ref).map(|draw| draw.amount.minor());
+    Ok(of_grant.sum())
 }
 
 /// Verifies that issued documents have their notifications, as far as notifications are retained.
@@ -377,6 +458,14 @@ fn verify_document(
     actual.sort();
     if kept != actual {
         found.find(number, "its ledger lines are not its content's");
+    }
+    let in_force = matches!(document.lifecycle, Lifecycle::Issued(_) | Lifecycle::Uncollectible(_));
+    if in_force && !content.prepaid.is_empty() {
+        let filter = DrawFilter { document_ref: Some(head.document_ref), ..DrawFilter::default() };
+        let draws = tx.draws(organization, &filter, PageRequest::LARGEST)?.items;
+        if draws.len() != content.prepaid.len() {
+            found.find(number, format!("it states credit of {} grants, and has {} draws", content.prepaid.len(), draws.len()));
+        }
     }
     if head.parent.is_none() && (head.kind != DocumentKind::Invoice || head.purpose == Purpose::Usage) {
         found.find(number, "it has no parent");

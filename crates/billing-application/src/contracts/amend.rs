@@ -129,7 +129,7 @@ fn amend(
 ) -> UseCaseResult<ContractView> {
     let (organization, now) = (cx.organization, cx.now);
     let backdated = if allow_backdated { BackdatingPolicy::Allowed } else { BackdatingPolicy::Refused };
-    let book = book_repository::lock_book_by_ref(cx.tx, organization, contract_ref, now)?;
+    let book = book_repository::lock_book_by_ref(cx, contract_ref)?;
     let mut book = book.ok_or(UseCaseError::Unknown(ResourceKind::Contract))?;
     // A shortened contract needs the last day of usage, and changed prices need the maximum.
     book_repository::recount_all(cx.tx, organization, &mut book)?;

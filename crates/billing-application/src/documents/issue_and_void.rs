@@ -70,7 +70,7 @@ fn act(
 ) -> UseCaseResult<DocumentView> {
     let (organization, now) = (cx.organization, cx.now);
     let found = cx.tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
-    let book = book_repository::lock_book(cx.tx, found.head.contract_key(organization), now)?;
+    let book = book_repository::lock_book(cx, found.head.contract_key(organization))?;
     let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
     book_repository::load_documents(cx.tx, organization, &mut book, &[document_ref])?;
     book_repository::load_legal_data(cx.tx, organization, &mut book, [], now)?;

@@ -8,12 +8,12 @@ use billing_domain::limit::{Limit, LimitValue, MAX_DRAFTS, MAX_LIMITS, ReachedLe
 use billing_domain::notification::limit_levels::of_number;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Patch;
-use billing_domain::ports::Lock;
+use billing_domain::ports::{GrantFilter, Lock};
 use billing_domain::refs::{CustomerId, CustomerRef, LimitRef};
 use billing_domain::refusal::Refusal;
 
 use super::metric::{FoundMetric, find_metric};
-use super::tell::{numbers_of, tell};
+use super::tell::{numbers_and_credit, numbers_of, tell};
 use super::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
@@ -104,7 +104,7 @@ pub fn edit_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, edit: &LimitEdit) -> Use
     Ok(view)
 }
 
-/// Deletes a limit. A customer without limits is no longer watched.
+/// Deletes a limit. A customer without limits and without credit is no longer watched.
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the limit does not exist.
@@ -148,17 +148,17 @@ pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
     let found = cx.tx.customers_by_refs(cx.organization, customers)?;
     let ids: Vec<CustomerId> = found.iter().map(|customer| customer.id).collect();
     let limits = cx.tx.limits_of(cx.organization, &ids)?;
-    let mut numbers = numbers_of(cx, limits)?;
+    let mut numbers = numbers_and_credit(cx, &ids, limits)?;
     let of_customer = |customer_ref: &CustomerRef| {
         let customer = found.iter().find(|customer| customer.customer_ref == *customer_ref)?;
-        let limits = numbers.remove(&customer.id).unwrap_or_default();
-        Some(CustomerLimits { customer_ref: customer_ref.clone(), limits })
+        let (limits, credit) = numbers.remove(&customer.id).unwrap_or_default();
+        Some(CustomerLimits { customer_ref: customer_ref.clone(), limits, credit })
     };
     Ok(customers.iter().filter_map(of_customer).collect())
 }
 
-/// Locks the accounts of a limit's customer. Also ends the watch of the customer, if `is_last_ended` is set and the limit is the
-/// only one. Returns the limit and the customer's reference.
+/// Locks the accounts of a limit's customer. Also ends the watch of the customer, if `is_last_ended` is set, the limit is the only one,
+/// and the customer never had credit. Returns the limit and the customer's reference.
 fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseCaseResult<(Limit, CustomerRef)> {
     let unknown = || UseCaseError::Unknown(ResourceKind::Limit);
     let customer_id = cx.tx.limit(cx.organization, limit_ref)?.ok_or_else(unknown)?.customer_id;
@@ -166,7 +166,8 @@ fn lock_limit(cx: &mut Cx<'_>, limit_ref: LimitRef, is_last_ended: bool) -> UseC
     let limits = cx.tx.limits_of(cx.organization, &[customer_id])?;
     let is_last = limits.len() == 1;
     let limit = limits.into_iter().find(|limit| limit.limit_ref == limit_ref).ok_or_else(unknown)?;
-    if is_last_ended && is_last {
+    let of_customer = GrantFilter { customer_id: Some(customer_id), ..GrantFilter::default() };
+    if is_last_ended && is_last && cx.tx.grants(cx.organization, &of_customer, PageRequest::LARGEST)?.total == 0 {
         cx.tx.set_watched(cx.organization, customer_id, false)?;
     }
     cx.lock_accounts(&[customer_id])?;

@@ -28,12 +28,19 @@ pub(super) struct FoundMetric {
 /// that is not the only one.
 pub(super) fn find_metric(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<FoundMetric> {
     require_fields(request)?;
-    if let (MetricKind::Owed, Some(customer_ref), Some(currency)) = (request.metric, &request.customer_ref, request.currency) {
+    if request.metric.is_of_account()
+        && let (Some(customer_ref), Some(currency)) = (&request.customer_ref, request.currency)
+    {
         let customer = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?.pop();
         let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
         let entity_ref = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?.entity_ref;
         let account = AccountKey { customer_id: customer.id, entity_ref: entity_ref.clone(), currency };
-        return Ok(FoundMetric { metric: LimitMetric::Owed { entity_ref, currency }, customer, account });
+        let metric = if request.metric.falls() {
+            LimitMetric::Prepaid { entity_ref, currency }
+        } else {
+            LimitMetric::Owed { entity_ref, currency }
+        };
+        return Ok(FoundMetric { metric, customer, account });
     }
     let contract_ref = request.contract_ref.ok_or(UseCaseError::InvariantViolation("a limit without a contract"))?;
     let found = cx.tx.agreement_of(cx.organization, contract_ref)?;
@@ -58,7 +65,7 @@ pub(super) fn find_metric(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseRes
 
 /// Checks that the request has the fields of its metric, and no others.
 fn require_fields(request: &LimitRequest) -> Result<(), Refusal> {
-    let (owed, product) = (request.metric == MetricKind::Owed, request.metric != MetricKind::Owed);
+    let (owed, product) = (request.metric.is_of_account(), !request.metric.is_of_account());
     let quantity = request.metric == MetricKind::Quantity;
     // Each field, whether it is given, whether the metric has it, and whether the metric needs it.
     let fields = [

@@ -5,7 +5,7 @@ mod metric;
 mod tell;
 mod watch;
 
-use billing_domain::limit::{LimitValue, MetricKind};
+use billing_domain::limit::{LimitCredit, LimitValue, MetricKind};
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
@@ -66,4 +66,17 @@ pub struct CustomerLimits {
     pub customer_ref: CustomerRef,
     /// The limits with their numbers.
     pub limits: Vec<LimitValue>,
+    /// The free prepaid credit that covers usage of today, by account.
+    pub credit: Vec<AccountCredit>,
+}
+
+/// The free prepaid credit of an account.
+#[derive(Clone, Debug)]
+pub struct AccountCredit {
+    /// The entity that bills.
+    pub entity_ref: EntityRef,
+    /// The currency.
+    pub currency: Currency,
+    /// What is free, and what open holds would take of it.
+    pub credit: LimitCredit,
 }

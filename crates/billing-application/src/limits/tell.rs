@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use billing_domain::decimal::{Decimal, exact_add};
-use billing_domain::limit::{Limit, LimitValue};
+use billing_domain::limit::{Limit, LimitCredit, LimitValue};
 use billing_domain::notification::limit_levels::{LevelSteps, of_number, of_rejection};
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{CustomerId, LimitRef};
 
-use super::watch::{AddedNumbers, Watch, WatchedNumbers};
+use super::AccountCredit;
+use super::watch::{AddedNumbers, SettledEntries, Watch, WatchedNumbers};
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
 use crate::error::{UseCaseError, UseCaseResult};
@@ -16,9 +18,34 @@ use crate::notifications;
 /// Returns limits with their numbers of now, by customer.
 pub(super) fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<BTreeMap<CustomerId, Vec<LimitValue>>> {
     let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-    let open = if customers.is_empty() { Vec::new() } else { cx.tx.open_entries(cx.organization, &customers, cx.now)? };
-    let watch = Watch::read(cx, (limits, open, None), &BTreeMap::new(), WatchedNumbers::Now)?;
-    customers.into_iter().map(|customer| Ok((customer, watch.values(customer, &AddedNumbers::new())?))).collect()
+    let numbers = numbers_and_credit(cx, &customers, limits)?.into_iter();
+    Ok(numbers.map(|(customer_id, (numbers, _))| (customer_id, numbers)).collect())
+}
+
+/// Returns the limits of customers with their numbers of now, and the free credit of the customers' accounts.
+pub(super) fn numbers_and_credit(
+    cx: &mut Cx<'_>,
+    customers: &[CustomerId],
+    limits: Vec<Limit>,
+) -> UseCaseResult<BTreeMap<CustomerId, (Vec<LimitValue>, Vec<AccountCredit>)>> {
+    if customers.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let open = cx.tx.open_entries(cx.organization, customers, cx.now)?;
+    let mut none = BTreeMap::new();
+    let watch = Watch::read(cx, customers, (limits, open, None), &mut none, WatchedNumbers::Now)?;
+    let numbers = |customer_id: &CustomerId| {
+        let mut added = AddedNumbers::default();
+        watch.note(cx, &mut added, *customer_id, &none, (None, &SettledEntries::new()))?;
+        let account = |(account, credit): (&AccountKey, LimitCredit)| AccountCredit {
+            entity_ref: account.entity_ref.clone(),
+            currency: account.currency,
+            credit,
+        };
+        let credit = added.credit_of(*customer_id).map(account).collect();
+        Ok((*customer_id, (watch.values(*customer_id, &added)?, credit)))
+    };
+    customers.iter().map(numbers).collect()
 }
 
 /// Notifies the levels of customers whose numbers the transaction may have changed. Reads the numbers that aren't given.

@@ -6,21 +6,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::calendar::{Date, Period, Timestamp};
+use billing_domain::calendar::{Date, Period, TimeZone, Timestamp};
+use billing_domain::credit::CreditDraw;
 use billing_domain::decimal::{AmountOutOfRange, Decimal, exact_add};
 use billing_domain::hold::{EntryKey, OpenEntry};
-use billing_domain::ledger::limit::{added_to_number, has_rows_of_held, window_at, with_held};
+use billing_domain::ledger::credit::{CreditView, cover};
+use billing_domain::ledger::limit::{added_to_number, window_at, with_held};
 use billing_domain::ledger::{ContractBook, Extent};
-use billing_domain::limit::{Limit, LimitValue};
+use billing_domain::limit::{Limit, LimitCredit, LimitValue, MetricKind};
 use billing_domain::money::MoneySum;
 use billing_domain::ports::Tx;
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, HoldRef, OrganizationId, ProductNo, UsageProductRef};
+use billing_domain::refs::{
+    ContractKey, ContractRef, CustomerId, EntityRef, EventRef, HoldRef, OrganizationId, ProductNo, UsageProductRef,
+};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::basics::distinct;
 use crate::book_repository;
+use crate::book_rows::load_open_books;
 use crate::carry_out::{Cx, UnappliedSums};
+use crate::credit_books::{set_credit_of, share};
 use crate::error::UseCaseResult;
 
 /// A service period: its contract product and first day.
@@ -44,6 +50,16 @@ pub(crate) struct Watch {
     numbers: Vec<WatchedNumber>,
     /// The open entries of holds, in the order of their places.
     open: Vec<OpenEntry>,
+    /// The customers with credit.
+    credited: BTreeMap<CustomerId, CreditedCustomer>,
+}
+
+/// The credit of a customer, which all contracts of the customer share.
+struct CreditedCustomer {
+    view: CreditView,
+    /// The books that the transaction does not change.
+    others: Vec<ContractBook>,
+    zones: BTreeMap<EntityRef, TimeZone>,
 }
 
 struct WatchedNumber {
@@ -68,43 +84,58 @@ impl WatchedNumber {
     }
 }
 
-/// What each book of a transaction adds to each number, by the index of the number: to the value, and to the holds.
-pub(crate) type AddedNumbers = BTreeMap<(ContractRef, usize), (Decimal, Decimal)>;
+/// What books add to the numbers, which have an index.
+#[derive(Clone, Default)]
+pub(crate) struct AddedNumbers {
+    /// What each book adds to a number: to the value, and to the holds.
+    of_books: BTreeMap<(ContractRef, usize), (Decimal, Decimal)>,
+    /// The free credit of accounts.
+    credit: BTreeMap<AccountKey, FreeCredit>,
+}
+
+/// The free credit of an account that covers usage of today.
+#[derive(Clone, Copy)]
+struct FreeCredit {
+    /// Of all grants.
+    of_all: LimitCredit,
+    /// Of the grants that cover usage of any contract.
+    for_any_contract: LimitCredit,
+}
+
+impl AddedNumbers {
+    /// Returns the free credit of a customer's accounts.
+    pub(crate) fn credit_of(&self, customer_id: CustomerId) -> impl Iterator<Item = (&AccountKey, LimitCredit)> {
+        self.credit
+            .iter()
+            .filter(move |(account, _)| account.customer_id == customer_id)
+            .map(|(account, free)| (account, free.of_all))
+    }
+}
+
+/// The contracts whose books changed; `None` for all of them.
+pub(crate) type ChangedBooks<'c> = Option<&'c BTreeSet<ContractRef>>;
 
 /// The entries of holds that events of a transaction settle.
 pub(crate) type SettledEntries = BTreeMap<EntryKey, EventRef>;
 
 impl Watch {
-    /// Reads the numbers of limits, and the unapplied sums of the accounts if they aren't given. The books `own` are added later.
+    /// Reads the numbers of limits, and the unapplied sums of the accounts if they aren't given. The books `own` are added later. They
+    /// get the credit of `customers`.
     pub(crate) fn read(
         cx: &mut Cx<'_>,
+        customers: &[CustomerId],
         (limits, open, unapplied): (Vec<Limit>, Vec<OpenEntry>, Option<UnappliedSums>),
-        own: &BTreeMap<ContractRef, ContractBook>,
+        own: &mut BTreeMap<ContractRef, ContractBook>,
         wanted: WatchedNumbers<'_>,
     ) -> UseCaseResult<Self> {
         let (organization, now) = (cx.organization, cx.now);
-        let customers = distinct(limits.iter().map(|limit| limit.customer_id));
-        let owed = owed_in(cx.tx, organization, limits.iter().filter_map(Limit::account).collect(), unapplied)?;
-        let mut others: BTreeSet<ContractKey> = match wanted {
-            WatchedNumbers::Of(_) => BTreeSet::new(),
-            WatchedNumbers::Now => limits.iter().filter_map(|limit| contract_of(organization, limit)).collect(),
-        };
-        if !owed.is_empty() {
-            others.extend(cx.tx.contracts_with_drafts(organization, &owed.keys().cloned().collect())?.into_keys());
-            // A hold can open the first draft of a contract.
-            let owing: BTreeSet<CustomerId> = owed.keys().map(|account| account.customer_id).collect();
-            let of_owing = open.iter().filter(|entry| owing.contains(&entry.place.0));
-            let contract =
-                |entry: &OpenEntry| ContractKey { organization, customer: entry.place.0, contract: entry.key.contract_ref };
-            others.extend(of_owing.map(contract));
-        }
-        others.retain(|contract| !own.contains_key(&contract.contract));
-        let headers = if others.is_empty() {
-            Vec::new()
-        } else {
-            book_repository::load_headers(cx.tx, organization, &Vec::from_iter(others))?
-        };
+        let owed = owed_in(cx.tx, organization, limits.iter().filter_map(owed_account).collect(), unapplied)?;
+        let others = contracts_of(cx, (&limits, &open), &owed, wanted)?;
+        let others: Vec<ContractKey> = others.into_iter().filter(|contract| !own.contains_key(&contract.contract)).collect();
+        let headers = if others.is_empty() { Vec::new() } else { book_repository::load_headers(cx.tx, organization, &others)? };
         let others = load_open_books(cx.tx, organization, headers, &open, now)?;
+        let mut with_rows: Vec<&mut ContractBook> = own.values_mut().filter(|book| book.extent() != Extent::Drafts).collect();
+        let (others, views) = set_credit_of(cx.tx, organization, customers, &mut with_rows, others, now)?;
         let mut numbers: Vec<WatchedNumber> = Vec::new();
         for limit in limits {
             if let Some(account) = limit.account() {
@@ -120,11 +151,20 @@ impl Watch {
             };
             numbers.extend(windows.into_iter().map(number));
         }
-        let mut watch = Self { customers, numbers, open };
-        for book in &others {
-            let mut added = AddedNumbers::new();
-            watch.note(cx, &mut added, book, &SettledEntries::new())?;
-            for ((_, index), added) in added {
+        let customers = distinct(numbers.iter().map(|number| number.limit.customer_id));
+        let mut watch = Self { customers, numbers, open, credited: BTreeMap::new() };
+        for (customer_id, view) in views {
+            let zones = zones_of(cx, &view)?;
+            watch.credited.insert(customer_id, CreditedCustomer { view, others: Vec::new(), zones });
+        }
+        for book in others {
+            if let Some(credited) = watch.credited.get_mut(&book.contract.customer_id) {
+                credited.others.push(book);
+                continue;
+            }
+            let mut added = AddedNumbers::default();
+            watch.note_book(cx, &mut added, &book, &SettledEntries::new())?;
+            for ((_, index), added) in added.of_books {
                 let number = &mut watch.numbers[index];
                 number.without_own = sum(number.without_own, added)?;
             }
@@ -150,8 +190,11 @@ impl Watch {
         cx.watch(&customers)?;
         let limits = if customers.is_empty() { Vec::new() } else { cx.tx.limits_of(cx.organization, &customers)? };
         let open = cx.tx.open_entries(cx.organization, &held_by, cx.now)?;
-        let limited: BTreeSet<CustomerId> = limits.iter().map(|limit| limit.customer_id).collect();
-        let needs_rows = |book: &ContractBook| book.extent() == Extent::Drafts && limited.contains(&book.contract.customer_id);
+        // A document that is issued takes credit, which the drafts of the customer's other contracts take too.
+        let can_issue = books.values().filter(|book| book.contract.is_watched && book.extent() == Extent::Whole);
+        let decided: BTreeSet<CustomerId> =
+            limits.iter().map(|limit| limit.customer_id).chain(can_issue.map(|book| book.contract.customer_id)).collect();
+        let needs_rows = |book: &ContractBook| book.extent() == Extent::Drafts && decided.contains(&book.contract.customer_id);
         let drafts: Vec<ContractRef> =
             books.iter().filter(|(_, book)| needs_rows(book)).map(|(contract_ref, _)| *contract_ref).collect();
         // The totals of the request's events are locked, and may be recounted.
@@ -169,7 +212,7 @@ impl Watch {
             }
             books.insert(contract_ref, book);
         }
-        Self::read(cx, (limits, open, unapplied), books, WatchedNumbers::Of(periods))
+        Self::read(cx, &Vec::from_iter(decided), (limits, open, unapplied), books, WatchedNumbers::Of(periods))
     }
 
     /// Returns the first open entry of a hold for a usage product that no other event settles.
@@ -202,39 +245,158 @@ impl Watch {
         self.numbers.iter().any(|number| number.limit.customer_id == customer_id)
     }
 
-    /// Notes what a book adds to the numbers, and what the open holds that are not settled would add.
+    /// Notes what the changed books of a customer add to the numbers. Drafts of all contracts share the customer's credit, so with
+    /// credit all books are noted again. Entries of holds in `settled` no longer count.
     pub(crate) fn note(
+        &self,
+        cx: &Cx<'_>,
+        added: &mut AddedNumbers,
+        customer_id: CustomerId,
+        books: &BTreeMap<ContractRef, ContractBook>,
+        (changed, settled): (ChangedBooks<'_>, &SettledEntries),
+    ) -> UseCaseResult<()> {
+        let of_customer = books.values().filter(|book| book.contract.customer_id == customer_id);
+        if let Some(credited) = self.credited.get(&customer_id) {
+            return self.note_credited(cx, added, (customer_id, credited), of_customer, settled);
+        }
+        let is_changed = |book: &&ContractBook| changed.is_none_or(|changed| changed.contains(&book.contract.contract_ref));
+        of_customer.filter(is_changed).try_for_each(|book| self.note_book(cx, added, book, settled))
+    }
+
+    /// Notes what a book adds to the numbers, and what the open holds that are not settled would add.
+    fn note_book(
         &self,
         cx: &Cx<'_>,
         added: &mut AddedNumbers,
         book: &ContractBook,
         settled: &SettledEntries,
     ) -> UseCaseResult<()> {
-        let contract_ref = book.contract.contract_ref;
-        let is_open = |entry: &&OpenEntry| entry.key.contract_ref == contract_ref && !settled.contains_key(&entry.place);
-        let open: Vec<&OpenEntry> = self.open.iter().filter(is_open).collect();
-        let with_held = if open.is_empty() { None } else { Some(with_held(book, open, cx.now, &mut cx.ids())?) };
+        let with_held = self.with_held(cx, book, settled)?;
+        self.note_values(added, book, with_held.as_ref())
+    }
+
+    fn note_values(&self, added: &mut AddedNumbers, book: &ContractBook, with_held: Option<&ContractBook>) -> UseCaseResult<()> {
         for (index, number) in self.numbers.iter().enumerate().filter(|(_, number)| number.counts(book)) {
             let value = number.added_by(book)?;
-            let held = match &with_held {
+            let held = match with_held {
                 Some(with_held) => exact_add(number.added_by(with_held)?, -value)?,
                 None => number.limit.metric.zero(),
             };
-            added.insert((contract_ref, index), (value, held));
+            added.of_books.insert((book.contract.contract_ref, index), (value, held));
         }
         Ok(())
+    }
+
+    /// Returns a copy of a book in which the open entries of holds are usage, or `None` if there are none.
+    fn with_held(&self, cx: &Cx<'_>, book: &ContractBook, settled: &SettledEntries) -> UseCaseResult<Option<ContractBook>> {
+        let contract_ref = book.contract.contract_ref;
+        let is_open = |entry: &&OpenEntry| entry.key.contract_ref == contract_ref && !settled.contains_key(&entry.place);
+        let open: Vec<&OpenEntry> = self.open.iter().filter(is_open).collect();
+        if open.is_empty() { Ok(None) } else { Ok(Some(with_held(book, open, cx.now, &mut cx.ids())?)) }
+    }
+
+    /// Notes what all books of a customer add to the numbers, and the credit that is free.
+    fn note_credited<'b>(
+        &self,
+        cx: &Cx<'_>,
+        added: &mut AddedNumbers,
+        (customer_id, credited): (CustomerId, &'b CreditedCustomer),
+        own: impl Iterator<Item = &'b ContractBook>,
+        settled: &SettledEntries,
+    ) -> UseCaseResult<()> {
+        let mut books: Vec<ContractBook> = own.chain(&credited.others).cloned().collect();
+        // After a decision, its book has what it drew.
+        let view = books.iter().find_map(ContractBook::credit).unwrap_or(&credited.view).clone();
+        let view = share(view, books.iter_mut().collect())?;
+        let draws = draws_of(&view)?;
+        let is_open = |entry: &OpenEntry| entry.place.0 == customer_id && !settled.contains_key(&entry.place);
+        let held = if self.open.iter().any(is_open) { Some(self.all_with_held(cx, &view, &books, settled)?) } else { None };
+        for (position, book) in books.iter().enumerate() {
+            self.note_values(added, book, held.as_ref().map(|(held, ..)| &held[position]))?;
+        }
+        let of_limits = self.numbers.iter().filter(|number| number.limit.customer_id == customer_id);
+        let accounts = view.grants.iter().map(|grant| grant.account.clone());
+        let accounts: BTreeSet<AccountKey> = accounts.chain(of_limits.filter_map(|number| number.limit.account())).collect();
+        for account in accounts {
+            let today = credited.today(&account, cx.now);
+            let credit = |is_for_any_contract| {
+                let free = view.free_on(&account, today, &draws, is_for_any_contract)?.to_decimal();
+                let unheld = match &held {
+                    Some((_, view, draws)) => view.free_on(&account, today, draws, is_for_any_contract)?.to_decimal(),
+                    None => free,
+                };
+                UseCaseResult::Ok(LimitCredit { free, held: exact_add(free, -unheld)? })
+            };
+            let free = FreeCredit { of_all: credit(false)?, for_any_contract: credit(true)? };
+            added.credit.insert(account, free);
+        }
+        Ok(())
+    }
+
+    /// Returns copies of all books of a customer in which the open entries of holds are usage, with the credit and what drafts take of
+    /// it then. An entry can issue a document, so each book takes over what the ones before it drew.
+    fn all_with_held(
+        &self,
+        cx: &Cx<'_>,
+        view: &CreditView,
+        books: &[ContractBook],
+        settled: &SettledEntries,
+    ) -> UseCaseResult<(Vec<ContractBook>, CreditView, Vec<CreditDraw>)> {
+        let mut held: Vec<ContractBook> = Vec::with_capacity(books.len());
+        for book in books {
+            let mut next = book.clone();
+            if let Some(before) = held.last() {
+                next.take_over_credit(before)?;
+            }
+            held.push(self.with_held(cx, &next, settled)?.unwrap_or(next));
+        }
+        let view = held.last().and_then(ContractBook::credit).unwrap_or(view).clone();
+        let view = share(view, held.iter_mut().collect())?;
+        let draws = draws_of(&view)?;
+        Ok((held, view, draws))
     }
 
     /// Returns the numbers of a customer's limits, with those of the transaction's books.
     pub(crate) fn values(&self, customer_id: CustomerId, added: &AddedNumbers) -> UseCaseResult<Vec<LimitValue>> {
         let of_customer = self.numbers.iter().enumerate().filter(|(_, number)| number.limit.customer_id == customer_id);
         let value = |(index, number): (usize, &WatchedNumber)| {
-            let own = added.iter().filter(|((_, of), _)| *of == index).map(|(_, added)| *added);
-            let numbers = own.into_iter().try_fold(number.without_own, sum)?;
-            Ok(LimitValue::new(number.limit.clone(), (number.window, number.is_present), numbers)?)
+            let own = added.of_books.iter().filter(|((_, of), _)| *of == index).map(|(_, added)| *added);
+            let mut numbers = own.into_iter().try_fold(number.without_own, sum)?;
+            let credit = number.limit.account().and_then(|account| added.credit.get(&account));
+            if let (Some(credit), MetricKind::Prepaid) = (credit, number.limit.metric.kind()) {
+                numbers = (credit.of_all.free, -credit.of_all.held);
+            }
+            let value = LimitValue::new(number.limit.clone(), (number.window, number.is_present), numbers)?;
+            Ok(match (credit, number.limit.metric.kind()) {
+                (Some(credit), MetricKind::Owed) => value.with_credit(credit.for_any_contract)?,
+                _ => value,
+            })
         };
         of_customer.map(value).collect()
     }
+}
+
+impl CreditedCustomer {
+    fn today(&self, account: &AccountKey, now: Timestamp) -> Date {
+        self.zones.get(&account.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(now)
+    }
+}
+
+/// Returns the credit that the drafts of a customer take.
+fn draws_of(view: &CreditView) -> UseCaseResult<Vec<CreditDraw>> {
+    Ok(cover(&view.grants, view.families.iter())?)
+}
+
+/// Returns the time zones of the entities whose accounts have grants.
+fn zones_of(cx: &mut Cx<'_>, view: &CreditView) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
+    let refs = distinct(view.grants.iter().map(|grant| grant.account.entity_ref.clone()));
+    let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;
+    Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
+}
+
+/// Returns the account whose amount owed a limit counts.
+fn owed_account(limit: &Limit) -> Option<AccountKey> {
+    limit.account().filter(|_| limit.metric.kind() == MetricKind::Owed)
 }
 
 fn sum(a: (Decimal, Decimal), b: (Decimal, Decimal)) -> Result<(Decimal, Decimal), AmountOutOfRange> {
@@ -269,7 +431,37 @@ fn owed_in(
             *sum = sum.checked_add(amount)?;
         }
     }
+    // What is due for credit is no usage: nothing of it is usable until it is paid.
+    for (key, amount) in tx.due_of_sales(organization, &customers)? {
+        if let Some(sum) = owed.get_mut(&key) {
+            *sum = sum.checked_sub(amount)?;
+        }
+    }
     Ok(owed)
+}
+
+/// Returns the contracts whose books the numbers need.
+fn contracts_of(
+    cx: &mut Cx<'_>,
+    (limits, open): (&[Limit], &[OpenEntry]),
+    owed: &BTreeMap<AccountKey, MoneySum>,
+    wanted: WatchedNumbers<'_>,
+) -> UseCaseResult<BTreeSet<ContractKey>> {
+    let organization = cx.organization;
+    let mut found: BTreeSet<ContractKey> = match wanted {
+        WatchedNumbers::Of(_) => BTreeSet::new(),
+        WatchedNumbers::Now => limits.iter().filter_map(|limit| contract_of(organization, limit)).collect(),
+    };
+    if !owed.is_empty() {
+        found.extend(cx.tx.contracts_with_drafts(organization, &owed.keys().cloned().collect())?.into_keys());
+    }
+    // A hold can open the first draft of a contract.
+    let accounts = limits.iter().filter_map(Limit::account);
+    let of_accounts: BTreeSet<CustomerId> = accounts.map(|account| account.customer_id).collect();
+    let held = open.iter().filter(|entry| of_accounts.contains(&entry.place.0));
+    let contract = |entry: &OpenEntry| ContractKey { organization, customer: entry.place.0, contract: entry.key.contract_ref };
+    found.extend(held.map(contract));
+    Ok(found)
 }
 
 /// Returns the contract whose service periods a limit counts.
@@ -300,35 +492,4 @@ fn windows_of<'b>(
         return Ok(vec![(None, true)]);
     }
     Ok(windows.into_values().map(|window| (Some(window), present == Some(window))).collect())
-}
-
-/// Loads the rows of several contracts' books that the content of their drafts needs, and returns the books. Contracts with an open hold
-/// whose usage would not go on a draft are loaded whole.
-fn load_open_books(
-    tx: &mut dyn Tx,
-    organization: OrganizationId,
-    books: Vec<ContractBook>,
-    held: &[OpenEntry],
-    now: Timestamp,
-) -> UseCaseResult<Vec<ContractBook>> {
-    if books.is_empty() {
-        return Ok(books);
-    }
-    let contracts: Vec<ContractKey> = books.iter().map(|book| book.contract.key(organization)).collect();
-    let mut rows = tx.rows_of_books(&contracts)?;
-    let (mut open, mut off_drafts) = (Vec::with_capacity(books.len()), Vec::new());
-    for (book, contract) in books.into_iter().zip(contracts) {
-        let mut book = book.with_rows(Extent::Open, rows.remove(&contract).unwrap_or_default())?;
-        if !has_rows_of_held(&book, held.iter().filter(|entry| entry.key.contract_ref == contract.contract))? {
-            off_drafts.push(book.without_rows());
-            continue;
-        }
-        book.set_as_of(now);
-        let lacking = |(key, total): (&UsageKey, &UsageTotal)| (!book.total_suffices(key, total)).then(|| key.clone());
-        let lacking: BTreeSet<UsageKey> = book.usage().iter().filter_map(lacking).collect();
-        book_repository::recount(tx, organization, &mut book, |key, _| lacking.contains(key))?;
-        open.push(book);
-    }
-    open.extend(book_repository::load_books(tx, organization, off_drafts, now)?);
-    Ok(open)
 }

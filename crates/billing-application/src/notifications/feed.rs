@@ -61,6 +61,7 @@ fn find_notifications(cx: &mut Cx<'_>, query: &NotificationQuery) -> UseCaseResu
                 Some(key) => Some(key.customer),
                 None => return Ok(Vec::new()),
             },
+            Some(Subject::Grant(grant_ref)) => cx.tx.grant(cx.organization, grant_ref)?.map(|grant| grant.account.customer_id),
             Some(Subject::Limit(limit_ref)) => cx.tx.limit(cx.organization, limit_ref)?.map(|limit| limit.customer_id),
             Some(Subject::Endpoint(_)) | None => None,
         };

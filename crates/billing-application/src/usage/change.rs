@@ -27,6 +27,7 @@ use super::read::{EventView, view_events};
 use super::working_books::{ChangeCandidate, TargetPeriod, WorkingBooks, contracts_of, is_read};
 use crate::book_repository::{self, corrupt, entities_of};
 use crate::carry_out::Cx;
+use crate::credit_books::pass_credit_on;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 
 /// A change of an event.
@@ -168,7 +169,7 @@ impl ChangeBatch<'_> {
             return Ok(outcomes);
         }
         let customers = BTreeSet::from_iter(contracts.iter().map(|contract| contract.customer));
-        let held = book_repository::lock_books(cx.tx, cx.organization, &Vec::from_iter(contracts), cx.now)?;
+        let held = book_repository::lock_books(cx, &Vec::from_iter(contracts))?;
         let mut books = WorkingBooks::of(held);
         // Load the events again, because only now can nobody else change them.
         let seen = self.look(cx, found, Some(&Vec::from_iter(customers)))?;
@@ -359,8 +360,11 @@ impl ChangeBatch<'_> {
             books.live = live;
         }
         books.put(book);
+        pass_credit_on(&mut books.now, from)?;
         if let Some(other) = other {
+            let to = other.contract.contract_ref;
             books.put(other);
+            pass_credit_on(&mut books.now, to)?;
         }
         if decided.as_ref().is_ok_and(Option::is_some) {
             books.changed.insert(old_key);

@@ -166,20 +166,17 @@ impl IngestBatch<'_> {
         }
         matched.sort_by_key(|event| event.resolved.index);
         let keys = matched.iter().map(|event| event.key.clone()).collect();
-        let mut before = AddedNumbers::new();
-        for book in books.values() {
-            watch.note(cx, &mut before, book, &progress.settled)?;
-        }
-        let changed = Self::post_groups(cx, &mut books, matched, &mut progress)?;
+        let mut before = AddedNumbers::default();
+        watch.note(cx, &mut before, customer_id, &books, (None, &progress.settled))?;
+        let loaded = Self::post_groups(cx, &mut books, matched, &mut progress)?;
         require_all(&mut progress)?;
         let mut after = before.clone();
-        for book in changed.keys().filter_map(|contract_ref| books.get(contract_ref)) {
-            watch.note(cx, &mut after, book, &progress.settled)?;
-        }
+        let changed = loaded.into_keys().collect();
+        watch.note(cx, &mut after, customer_id, &books, (Some(&changed), &progress.settled))?;
         let (before, after) = (watch.values(customer_id, &before)?, watch.values(customer_id, &after)?);
         judge(&before, &after)?;
         // What the usage would add is held from now on.
-        let held = before.into_iter().zip(after).map(|(before, after)| before.held_up_to(after.judged()?));
+        let held = before.into_iter().zip(after).map(|(before, after)| before.with_usage_held(&after));
         Ok((keys, held.collect::<Result<_, _>>()?))
     }
 }

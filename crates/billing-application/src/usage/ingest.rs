@@ -185,7 +185,7 @@ impl<'a> IngestBatch<'a> {
             let (alone, shared): (Vec<_>, Vec<_>) = books.partition(|book| exclusive.contains(&book.contract.contract_ref));
             let (mut books, off_drafts) = self.on_drafts(cx, shared, &matched, &BTreeMap::new())?;
             if off_drafts.is_empty() {
-                let whole = book_repository::load_books(cx.tx, organization, alone, cx.now)?;
+                let whole = book_repository::load_rows(cx.tx, organization, alone, cx.now)?;
                 books.extend(whole.into_iter().map(|book| (book.contract.contract_ref, book)));
                 return Ok((books, matched, refused));
             }

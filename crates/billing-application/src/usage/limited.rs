@@ -1,6 +1,6 @@
 //! Puts matched events on documents. Events of customers with limits are judged before anything is written (billing rules 11).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use billing_domain::ledger::limit::judge;
@@ -11,6 +11,7 @@ use super::ingest::{BooksByRef, IngestBatch, grouped};
 use super::progress::{IngestProgress, MatchedEvent, NumbersByCustomer};
 use crate::book_repository::corrupt;
 use crate::carry_out::Cx;
+use crate::credit_books::pass_credit_on;
 use crate::error::UseCaseResult;
 use crate::limits::{AddedNumbers, Watch};
 
@@ -29,6 +30,7 @@ impl IngestBatch<'_> {
             let book = books.get_mut(&contract_ref).ok_or_else(|| corrupt("a contract", &contract_ref, "is not held"))?;
             let before = loaded.entry(contract_ref).or_insert_with(|| book.clone());
             Self::post_group(cx, (before, book), group, progress)?;
+            pass_credit_on(books, contract_ref)?;
         }
         Ok(loaded)
     }
@@ -50,10 +52,8 @@ impl IngestBatch<'_> {
         }
         for (customer_id, mut events) in of_customers {
             events.sort_by_key(|event| event.resolved.index);
-            let mut amounts = AddedNumbers::new();
-            for book in books.values().filter(|book| book.contract.customer_id == customer_id) {
-                watch.note(cx, &mut amounts, book, &progress.settled)?;
-            }
+            let mut amounts = AddedNumbers::default();
+            watch.note(cx, &mut amounts, customer_id, books, (None, &progress.settled))?;
             let after = match self.post_whole(cx, (watch, customer_id, &amounts), books, &events, progress)? {
                 Some(after) => after,
                 None => self.post_each(cx, (watch, customer_id, amounts), books, events, progress)?,
@@ -78,13 +78,12 @@ impl IngestBatch<'_> {
             return Ok(None);
         }
         let placed = progress.placed.len();
-        let before = Self::post_groups(cx, books, events.to_vec(), progress)?;
+        let credited = credited_books(books, customer_id);
+        let mut before = Self::post_groups(cx, books, events.to_vec(), progress)?;
         self.settle_holds(watch, placed, progress);
         let mut after = amounts.clone();
-        for contract_ref in before.keys() {
-            let book = books.get(contract_ref).ok_or_else(|| corrupt("a contract", contract_ref, "is not held"))?;
-            watch.note(cx, &mut after, book, &progress.settled)?;
-        }
+        let changed = before.keys().copied().collect();
+        watch.note(cx, &mut after, customer_id, books, (Some(&changed), &progress.settled))?;
         let after = watch.values(customer_id, &after)?;
         if !is_judged || judge(&watch.values(customer_id, amounts)?, &after).is_ok() {
             return Ok(Some(after));
@@ -93,6 +92,8 @@ impl IngestBatch<'_> {
         for event in events {
             progress.outcomes[event.resolved.index] = None;
         }
+        // The books of other contracts took over the credit.
+        before.extend(credited);
         books.extend(before);
         Ok(None)
     }
@@ -120,12 +121,16 @@ impl IngestBatch<'_> {
                 continue;
             }
             self.settle_holds(watch, placed, progress);
+            let credited = credited_books(books, customer_id);
+            pass_credit_on(books, contract_ref)?;
             let mut with_event = amounts.clone();
-            watch.note(cx, &mut with_event, book, &progress.settled)?;
+            let changed = BTreeSet::from([contract_ref]);
+            watch.note(cx, &mut with_event, customer_id, books, (Some(&changed), &progress.settled))?;
             let after = watch.values(customer_id, &with_event)?;
             match judge(&before, &after) {
                 Err(refusal) if is_rejectable => {
-                    *book = unchanged;
+                    books.extend(credited);
+                    books.insert(contract_ref, unchanged);
                     progress.take_back(placed);
                     progress.refuse(index, refusal.into())?;
                 }
@@ -151,4 +156,10 @@ impl IngestBatch<'_> {
     fn is_rejectable(&self, event: &MatchedEvent<'_>) -> bool {
         self.events[event.resolved.index].event.is_rejectable()
     }
+}
+
+/// Returns copies of the books of a customer with credit, which change together.
+fn credited_books(books: &BooksByRef, customer_id: CustomerId) -> BooksByRef {
+    let of_customer = books.iter().filter(|(_, book)| book.contract.customer_id == customer_id && book.credit().is_some());
+    of_customer.map(|(contract_ref, book)| (*contract_ref, book.clone())).collect()
 }
