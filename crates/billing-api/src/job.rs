@@ -11,9 +11,9 @@ use billing_application::{Cx, Services};
 use billing_domain::access::Principal;
 use billing_domain::page::Page;
 use billing_domain::refs::{
-    AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef,
-    SessionRef, UsageProductRef,
+    AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CreditGrantRef, CustomerRef,
+    DocumentRef, EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef,
+    PricingRef, SessionRef, UsageProductRef,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -193,6 +193,7 @@ path_refs! {
     BillingRunRef: BillingRun,
     ChargeRef: Charge,
     ContractRef: Contract,
+    CreditGrantRef: CreditGrant,
     CustomerRef: Customer,
     DocumentRef: Document,
     EndpointRef: Endpoint,

@@ -5,6 +5,7 @@ use billing_application::balances::{self, CustomerDue};
 use billing_application::catalog::{self, CustomerView, EntityView, PricingRate};
 use billing_application::charges::{self, ChargeView};
 use billing_application::contracts::{self, ContractView};
+use billing_application::credit::{self, DrawView, GrantView, SoldCredit};
 use billing_application::documents::{self, DocumentView, PaymentOutcome, PaymentView, SourceRef};
 use billing_application::formats::{self, FormatView};
 use billing_application::keys::{self, GeneratedKey, RotatedKey};
@@ -25,9 +26,9 @@ use billing_domain::party::bank::BankAccount;
 use billing_domain::ports::{BilledMonth, ListedDelivery, SearchHit, StoredExchangeRate};
 use billing_domain::receivables::Balance;
 use billing_domain::refs::{
-    AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CustomerRef, DocumentRef,
-    EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef, PricingRef,
-    SessionRef, UsageProductRef,
+    AdminRef, ApiKeyRef, ApplicationRef, BankAccountRef, BillingRunRef, ChargeRef, ContractRef, CreditGrantRef, CustomerRef,
+    DocumentRef, EndpointRef, EntityRef, EventRef, FormatRef, HoldRef, ImportRef, LimitRef, NotificationRef, PaymentRef,
+    PricingRef, SessionRef, UsageProductRef,
 };
 use billing_domain::verification::RecordedVerification;
 
@@ -45,6 +46,7 @@ use crate::dto::contract_changes::{
 };
 use crate::dto::contract_view::{ContractCreatedJson, ContractJson};
 use crate::dto::contracts::{ContractBody, ContractEditBody};
+use crate::dto::credit::{CreditSaleBody, DrawJson, GrantBody, GrantEditBody, GrantJson, SoldCreditJson};
 use crate::dto::customers::{CustomerBody, CustomerEditBody, CustomerJson, CustomerNameJson};
 use crate::dto::document_summary::DocumentSummaryJson;
 use crate::dto::documents::DocumentJson;
@@ -92,8 +94,9 @@ use crate::query::documents::{DocumentListParams, DocumentParams};
 use crate::query::imports::{ImportListParams, ImportParams};
 use crate::query::lists::{
     AdministratorListParams, AmountsDueParams, ChargeParams, ContractParams, ContractSearchParams, CustomerParams,
-    CustomerPaymentParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, HoldListParams, HoldParams, KeyListParams,
-    LimitParams, ListParams, OpenApiParams, PaymentParams, PricingRateParams, SearchParams, StatementParams,
+    CustomerPaymentParams, DrawParams, EInvoiceCheckParams, EInvoiceParams, FormatParams, GrantParams, HoldListParams,
+    HoldParams, KeyListParams, LimitParams, ListParams, OpenApiParams, PaymentParams, PricingRateParams, SearchParams,
+    StatementParams,
 };
 use crate::query::notifications::NotificationParams;
 use crate::query::usage::{
@@ -1309,6 +1312,55 @@ macro_rules! each_operation {
                     at LimitRef,
                     runs Write |cx, it| limits::delete_limit(cx, it.path) => (),
                     gone: "The limit is deleted",
+                    refuses amount_out_of_range;
+            }
+
+            credit_grants {
+                /// Grants prepaid credit to a customer: given, or sold by an issued invoice. Documents take it before tax.
+                POST "/api/credit_grants/" Permission(CreateGrant) as CreateGrant create_credit_grant,
+                    takes GrantBody,
+                    runs Write |cx, it| credit::create_grant(cx, &it.body.request) => GrantView,
+                    answers Json<GrantJson>: "The grant with its amounts",
+                    conflicts too_many_drafts,
+                    refuses currency_mismatch entity_required source_not_usable too_many_grants amount_out_of_range;
+
+                /// Sells prepaid credit: a one-time contract, its issued invoice, the payment if one is given, and the grant.
+                ///
+                /// The request is repeated safely with an `Idempotency-Key`, such as the reference of the notification that caused it.
+                POST "/api/credit_grants/sell" Permission(SellCredit) as SellCredit sell_credit,
+                    takes CreditSaleBody,
+                    runs Write |cx, it| credit::sell_credit(cx, &it.body.request) => SoldCredit,
+                    answers Json<SoldCreditJson>: "The grant with its invoice",
+                    conflicts too_many_drafts documents,
+                    refuses currency_mismatch entity_required needs_fixed_items too_many_grants amount_out_of_range too_many_documents,
+                    is DryRun;
+
+                /// Changes a grant. What documents have taken stays.
+                POST "/api/credit_grants/edit/{grant_ref}" Permission(EditGrant) as EditGrant edit_credit_grant,
+                    at CreditGrantRef,
+                    takes GrantEditBody,
+                    runs Write |cx, it| credit::edit_grant(cx, it.path, &it.body.edit) => GrantView,
+                    answers Json<GrantJson>: "The grant with its amounts",
+                    refuses credit_in_use amount_out_of_range;
+
+                /// Lists grants with their amounts in order of creation.
+                GET "/api/credit_grants/filter" Permission(ListGrants) as ListGrants list_credit_grants,
+                    asks GrantParams,
+                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_grants(cx, &query, it.query.page())) => Page<GrantView>,
+                    answers PageOf<GrantJson>: "A page of grants",
+                    refuses amount_out_of_range;
+
+                /// Lists what issued documents took from grants and returned to them, in the order of time: the statement of credit.
+                GET "/api/credit_grants/draws/filter" Permission(ListDraws) as ListDraws list_credit_draws,
+                    asks DrawParams,
+                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_draws(cx, &query, it.query.page())) => Page<DrawView>,
+                    answers PageOf<DrawJson>: "A page of draws";
+
+                /// Returns a grant with its amounts.
+                GET "/api/credit_grants/{grant_ref}" Permission(GetGrant) as GetGrant get_credit_grant,
+                    at CreditGrantRef,
+                    runs Read |cx, it| credit::get_grant(cx, it.path) => GrantView,
+                    answers Json<GrantJson>: "The grant",
                     refuses amount_out_of_range;
             }
 

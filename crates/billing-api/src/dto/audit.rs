@@ -22,6 +22,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::administrators::AdministratorJson;
 use super::bank_accounts::BankAccountJson;
 use super::contract_view::ContractJson;
+use super::credit::GrantJson;
 use super::customers::CustomerJson;
 use super::declare::answer;
 use super::entities::EntityJson;
@@ -312,6 +313,7 @@ fn shown(thing: AuditSubject<'_>) -> Value {
         AuditSubject::Contract(view) => of(ContractJson::from(view)),
         AuditSubject::Charge(charge) => of(AuditedChargeJson::from(charge)),
         AuditSubject::Document(view) => of(AuditedDocumentJson::from(view)),
+        AuditSubject::CreditGrant(view) => of(GrantJson::from(view)),
         AuditSubject::Limit(view) => of(AuditedLimitJson::from(view)),
         AuditSubject::Payment(payment) => of(AuditedPaymentJson::from(payment)),
         AuditSubject::Application(application) => of(AuditedApplicationJson::from(application)),

@@ -1,6 +1,6 @@
 //! Dry runs: requests and their effects.
 
-use billing_application::dry_run::{DocumentChange, EffectTotals, Effects, FigureChange};
+use billing_application::dry_run::{CreditChange, DocumentChange, EffectTotals, Effects, FigureChange};
 use billing_domain::text::OneLine;
 
 use super::declare::{answer, body};
@@ -42,10 +42,24 @@ answer! {
         changes: Vec<DocumentChangeJson> = &effects.changes,
         /// The sums of `changes` by currency.
         totals: Vec<EffectTotalsJson> = &effects.totals,
+        /// Credit grants whose free credit would change.
+        credits: Vec<CreditChangeJson> = &effects.credits,
         /// Possible mistakes in the request; omitted if there are none.
         @omitted warnings: Option<Vec<WarningJson>> = WarningJson::any_of(&effects.warnings),
         /// Always true.
         dry_run: bool = true,
+    }
+}
+
+answer! {
+    /// The free credit of a grant before and after a change.
+    CreditChangeJson of change: CreditChange {
+        /// Grant.
+        grant_ref: AssignedRef = change.grant_ref,
+        /// Free credit before the change.
+        free_before: ExactNumber = change.free_before,
+        /// Free credit after the change.
+        free: ExactNumber = change.free,
     }
 }
 

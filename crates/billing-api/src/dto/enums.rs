@@ -144,7 +144,7 @@ readable_words! {
     HoldStateWord is HoldState { "OPEN" = Open, "SETTLED" = Settled, "RELEASED" = Released, "EXPIRED" = Expired }
 
     /// Kind of number that a limit watches.
-    LimitMetricWord is MetricKind { "OWED" = Owed, "SPEND" = Spend, "QUANTITY" = Quantity }
+    LimitMetricWord is MetricKind { "OWED" = Owed, "PREPAID" = Prepaid, "SPEND" = Spend, "QUANTITY" = Quantity }
 
     /// Length of the intervals.
     IntervalWord is Interval { "hour" = Hour, "day" = Day, "month" = Month }

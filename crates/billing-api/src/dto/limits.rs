@@ -1,6 +1,6 @@
 //! Limits of customers.
 
-use billing_application::limits::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
+use billing_application::limits::{AccountCredit, CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use billing_domain::calendar::{Date, Period};
 use billing_domain::limit::{LimitMetric, LimitValue, MAX_THRESHOLDS, MetricKind};
 use billing_domain::money::Currency;
@@ -15,14 +15,14 @@ use super::wire::{AssignedRef, ExactNumber, NamedRef};
 fields! {
     LimitRequest {
         /// Number that the limit watches. `OWED`: what the customer owes the entity in the currency, with the drafts, less the
-        /// balance. `SPEND`: the price of the product's service period, after the discount and before tax. `QUANTITY`: the
+        /// balance. `PREPAID`: the customer's free prepaid credit; its thresholds are reached from above. `SPEND`: the price of the product's service period, after the discount and before tax. `QUANTITY`: the
         /// quantity of the usage product in the service period.
         metric: MetricKind,
-        /// Customer reference. `OWED` needs it. Default: the customer of the contract.
+        /// Customer reference. `OWED` and `PREPAID` need it. Default: the customer of the contract.
         customer_ref: Option<CustomerRef>,
-        /// Supplier entity. Only for `OWED`. Default: the customer's entity, else the default entity.
+        /// Supplier entity. Only for `OWED` and `PREPAID`. Default: the customer's entity, else the default entity.
         entity_ref: Option<EntityRef>,
-        /// Currency of the amounts. Only for `OWED`, which needs it.
+        /// Currency of the amounts. Only for `OWED` and `PREPAID`, which need it.
         currency: Option<Currency>,
         /// Contract. Only for `SPEND` and `QUANTITY`, which need it.
         contract_ref: Option<ContractRef>,
@@ -34,8 +34,8 @@ fields! {
         usage_product_ref: Option<UsageProductRef>,
         /// Line item that counts the usage. Only for `QUANTITY`. Default: all line items of the usage product together.
         line_item_id: Option<LineItemId>,
-        /// Largest number up to which usage is accepted. For `OWED`, 0 means that the customer must have paid before. Default: any
-        /// number.
+        /// Largest number up to which usage is accepted. For `OWED`, 0 means that the customer must have paid before. Not for
+        /// `PREPAID`. Default: any number.
         max: Option<AmountText>,
         /// Numbers that notify when they are reached, at most 20. `max` notifies in any case.
         thresholds: Vec<ThresholdText> = Vec::new(),
@@ -85,7 +85,9 @@ impl<'m> MetricParts<'m> {
         let (contract_ref, product_no) = (product.map(|(contract_ref, _)| contract_ref), product.map(|(_, no)| no));
         let of_product = Self { contract_ref, product_no, ..Self::default() };
         match metric {
-            LimitMetric::Owed { entity_ref, .. } => Self { entity_ref: Some(entity_ref), ..of_product },
+            LimitMetric::Owed { entity_ref, .. } | LimitMetric::Prepaid { entity_ref, .. } => {
+                Self { entity_ref: Some(entity_ref), ..of_product }
+            }
             LimitMetric::Spend { .. } => of_product,
             LimitMetric::Quantity { usage_product_ref, line_item_id, .. } => {
                 Self { usage_product_ref: Some(usage_product_ref), line_item_id: line_item_id.as_ref(), ..of_product }
@@ -111,7 +113,7 @@ answer! {
         metric: LimitMetricWord = limit.metric.kind(),
         /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
-        /// Supplier entity of an amount owed.
+        /// Supplier entity of the account, for `OWED` and `PREPAID`.
         entity_ref: Option<NamedRef> = parts.entity_ref,
         /// Currency of the amounts.
         currency: Option<CurrencyCode> = limit.metric.currency(),
@@ -127,7 +129,7 @@ answer! {
         max: Option<ExactNumber> = limit.levels.max,
         /// Numbers that notify when they are reached, in ascending order.
         thresholds: Vec<ExactNumber> = limit.levels.thresholds.iter().copied(),
-        /// First day of the service period that is counted; null for an amount owed, and without a present period.
+        /// First day of the service period that is counted; null for the number of an account, and without a present period.
         window_start: Option<DateText> = window_start,
         /// Last day of the service period that is counted.
         window_end: Option<DateText> = window_end,
@@ -135,7 +137,8 @@ answer! {
         value: ExactNumber = *value,
         /// What open holds would add to `value`.
         held: ExactNumber = *held,
-        /// What may still be used: `max` less `value` and `held`, at least 0; null without `max`.
+        /// What may still be used: `max` less `value` and `held`, at least 0, for `OWED` with the free prepaid credit; null without
+        /// `max`.
         left: Option<ExactNumber> = *left,
         /// How far `value` is above `max`, at least 0.
         above: ExactNumber = *above,
@@ -155,7 +158,7 @@ answer! {
         metric: LimitMetricWord = limit.metric.kind(),
         /// Customer.
         customer_ref: NamedRef = &view.customer_ref,
-        /// Supplier entity of an amount owed.
+        /// Supplier entity of the account, for `OWED` and `PREPAID`.
         entity_ref: Option<NamedRef> = parts.entity_ref,
         /// Currency of the amounts.
         currency: Option<CurrencyCode> = limit.metric.currency(),
@@ -181,6 +184,22 @@ answer! {
         customer_ref: NamedRef = &view.customer_ref,
         /// Limits; empty for a customer without limits.
         left: Vec<LimitLeftJson> = &view.limits,
+        /// Prepaid credit, by entity and currency; empty for a customer without credit.
+        credit: Vec<AccountCreditJson> = &view.credit,
+    }
+}
+
+answer! {
+    /// Prepaid credit of a customer with an entity in a currency, of the grants that cover usage of today.
+    AccountCreditJson of view: AccountCredit {
+        /// Supplier entity.
+        entity_ref: NamedRef = &view.entity_ref,
+        /// Currency.
+        currency: CurrencyCode = view.currency,
+        /// Credit that further documents can take.
+        free: ExactNumber = view.credit.free,
+        /// What open holds would take of `free`.
+        held: ExactNumber = view.credit.held,
     }
 }
 
@@ -198,9 +217,10 @@ answer! {
         held: ExactNumber = number.held,
         /// Largest number up to which usage is accepted; null for any number.
         max: Option<ExactNumber> = number.limit.levels.max,
-        /// What may still be used: `max` less `value` and `held`, at least 0; null without `max`.
+        /// What may still be used: `max` less `value` and `held`, at least 0, for `OWED` with the free prepaid credit; null without
+        /// `max`.
         left: Option<ExactNumber> = number.left,
-        /// First day of the service period that is counted; null for an amount owed, and without a present period.
+        /// First day of the service period that is counted; null for the number of an account, and without a present period.
         window_start: Option<DateText> = window_start,
         /// Last day of the service period that is counted.
         window_end: Option<DateText> = window_end,

@@ -15,6 +15,7 @@ pub mod cloud_events;
 pub mod contract_changes;
 pub mod contract_view;
 pub mod contracts;
+pub mod credit;
 pub mod customers;
 pub mod document_summary;
 pub mod document_table;

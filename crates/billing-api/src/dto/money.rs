@@ -10,14 +10,15 @@ use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, 
 use billing_domain::refs::{DocumentRef, EntityRef};
 use billing_domain::text::OneLine;
 
-use super::declare::{answer, body, fields};
+use super::declare::{answer, body, fields, object};
 use super::enums::{PaymentKindWord, StatementKindWord};
 use super::metadata::MetadataJson;
 use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
 use super::wire::{AssignedRef, ExactNumber, NamedRef};
 
-fields! {
-    NewPayment {
+object! {
+    /// A payment that is recorded together with its document.
+    NewPayment as "NewPaymentBody" {
         /// Positive amount in the currency of the document or deposit. A refund is at most the unapplied amount.
         amount: AmountText,
         /// Date of payment, until tomorrow. A payment of a document is not dated before its creation. Default: today.
@@ -217,6 +218,10 @@ answer! {
         unapplied: ExactNumber = balance.unapplied,
         /// Amount written off.
         written_off: ExactNumber = balance.written_off,
+        /// Prepaid credit that further documents can take.
+        credit_free: ExactNumber = balance.credit_free,
+        /// Prepaid credit that drafts take.
+        credit_covered: ExactNumber = balance.credit_covered,
     }
 }
 

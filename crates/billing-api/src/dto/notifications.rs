@@ -16,6 +16,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::credit::GrantJson;
 use super::declare::answer;
 use super::enums::{ContractStateWord, DocumentKindWord, DocumentStateWord, LimitMetricWord, NotificationTypeWord, PurposeWord};
 use super::metadata::MetadataJson;
@@ -255,6 +256,7 @@ pub(super) fn notification_body(fact: &Fact, epoch: Epoch, at: Timestamp) -> Str
         FactData::Document(document) => of(DocumentNotificationJson::from(&**document)),
         FactData::Contract(contract) => of(ContractNotificationJson::from(&**contract)),
         FactData::Billing(billing) => of(BillingNotificationJson::from(&**billing)),
+        FactData::Grant(view) => of(GrantJson::from(&**view)),
         FactData::Limit(limit) => of(LimitNotificationJson::from(&**limit)),
         FactData::Endpoint(endpoint) => of(EndpointNotificationJson::from(&**endpoint)),
     };

@@ -55,7 +55,7 @@ const REQUEST_ID: &str = "Id of the request in the response and in the server lo
                           `. _ : - / + =`. Other ids are replaced.";
 
 /// Tags of the operations, in display order.
-const TAGS: [(&str, &str); 12] = [
+const TAGS: [(&str, &str); 13] = [
     ("auth", "Log-in, log-out and API keys"),
     ("administrators", "Administrators, their roles, and the caller's own account"),
     ("usage", "Usage events"),
@@ -64,6 +64,7 @@ const TAGS: [(&str, &str); 12] = [
     ("catalog", "Customers, supplier entities, usage products and pricings, bank accounts and exchange rates"),
     ("documents", "Invoices, credits, debits and billing runs"),
     ("charges", "One-off amounts and manual credit notes"),
+    ("credit_grants", "Prepaid credit that lowers documents before tax"),
     ("limits", "Limits that reject usage above a number of the customer"),
     ("webhooks", "Webhook endpoints, and deliveries of notifications to them"),
     (NOTIFICATIONS, "Notifications, which the service sends to webhook endpoints"),

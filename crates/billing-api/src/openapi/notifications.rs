@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 
+use crate::dto::credit::GrantJson;
 use crate::dto::enums::NotificationTypeWord;
 use crate::dto::notifications::{
     BillingNotificationJson, ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, LimitNotificationJson,
@@ -17,6 +18,7 @@ const DOCUMENT: &str = "DocumentNotificationBody";
 const CONTRACT: &str = "ContractNotificationBody";
 const BILLING: &str = "BillingNotificationBody";
 const LIMIT: &str = "LimitNotificationBody";
+const GRANT: &str = "CreditGrantNotificationBody";
 const ENDPOINT: &str = "EndpointNotificationBody";
 
 /// Returns the schema of a type's body, and when the service sends it.
@@ -35,6 +37,8 @@ const fn described(kind: NotificationType) -> (&'static str, &'static str) {
         NotificationType::BillingRecovered => (BILLING, "A contract that could not be billed was billed again."),
         NotificationType::LimitReached => (LIMIT, "The number of a limit reached a threshold, or usage reached `max`."),
         NotificationType::LimitCleared => (LIMIT, "The number of a limit is below a threshold again, or at `max` or below."),
+        NotificationType::CreditGranted => (GRANT, "A customer was granted prepaid credit."),
+        NotificationType::CreditEnding => (GRANT, "Prepaid credit ends in 30 or in 7 days, and something of it is free."),
         NotificationType::EndpointDisabled => (ENDPOINT, "The service disabled a webhook endpoint."),
         NotificationType::WebhookTest => (ENDPOINT, "A test of the webhook endpoint was requested."),
     }
@@ -43,11 +47,12 @@ const fn described(kind: NotificationType) -> (&'static str, &'static str) {
 /// Defines the schemas of the bodies.
 pub(super) fn define(schemas: &mut Schemas) {
     type Data = fn(&mut Schemas) -> RefOr<Schema>;
-    let kinds: [(&str, Data, &str); 5] = [
+    let kinds: [(&str, Data, &str); 6] = [
         (DOCUMENT, |schemas| schemas.refer::<DocumentNotificationJson>(), "A notification about a document."),
         (CONTRACT, |schemas| schemas.refer::<ContractNotificationJson>(), "A notification about a contract."),
         (BILLING, |schemas| schemas.refer::<BillingNotificationJson>(), "A notification about the billing of a contract."),
         (LIMIT, |schemas| schemas.refer::<LimitNotificationJson>(), "A notification about the number of a limit."),
+        (GRANT, |schemas| schemas.refer::<GrantJson>(), "A notification about prepaid credit."),
         (ENDPOINT, |schemas| schemas.refer::<EndpointNotificationJson>(), "A notification about a webhook endpoint."),
     ];
     for (name, data, meaning) in kinds {
@@ -63,7 +68,8 @@ fn body(schemas: &mut Schemas, data: fn(&mut Schemas) -> RefOr<Schema>, meaning:
     let meaning_of_epoch =
         "Epoch: seconds since 1970 at the last restore of the database before the change, or 0. Compare it first.";
     let epoch = epoch.description(Some(meaning_of_epoch));
-    let subject = text().description(Some("Subject: `document:`, `contract:`, `limit:` or `endpoint:` and a reference."));
+    let subject =
+        text().description(Some("Subject: `document:`, `contract:`, `limit:`, `grant:` or `endpoint:` and a reference."));
     let mut object = ObjectBuilder::new()
         .schema_type(Type::Object)
         .description(Some(meaning))

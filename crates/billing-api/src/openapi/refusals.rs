@@ -281,6 +281,7 @@ fn not_found(operation: &OperationSpec) -> Vec<&'static str> {
             "application_ref" => &[ResourceKind::Application],
             "billing_account_id" => &[ResourceKind::BankAccount],
             "charge_ref" => &[ResourceKind::Charge],
+            "grant_ref" => &[ResourceKind::CreditGrant],
             "limit_ref" => &[ResourceKind::Limit],
             "contract_ref" => &[ResourceKind::Contract],
             "customer_ref" => &[ResourceKind::Customer],

@@ -351,6 +351,7 @@ pub fn not_found_code(thing: ResourceKind) -> &'static str {
         ResourceKind::Payment => "payment_not_found",
         ResourceKind::Charge => "charge_not_found",
         ResourceKind::Contract => "contract_not_found",
+        ResourceKind::CreditGrant => "credit_grant_not_found",
         ResourceKind::Customer => "customer_not_found",
         ResourceKind::Document => "document_not_found",
         ResourceKind::Entity => "entity_not_found",

@@ -2,14 +2,16 @@
 
 use billing_application::charges::ChargeQuery;
 use billing_application::contracts::ContractQuery;
+use billing_application::credit::{DrawQuery, GrantQuery};
 use billing_application::documents::PaymentQuery;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::ContractState;
 use billing_domain::einvoice::Syntax;
+use billing_domain::money::Currency;
 use billing_domain::page::{ListRequest, ListSortKey, MAX_PAGE_SIZE, Order, PageRequest};
-use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, PaymentFilter};
+use billing_domain::ports::{ChargeFilter, ContractFilter, CustomerFilter, DrawFilter, GrantFilter, PaymentFilter};
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
+use billing_domain::refs::{ContractRef, CreditGrantRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
 use billing_domain::report::NumbersAs;
 use billing_domain::text::OneLine;
 
@@ -368,6 +370,52 @@ impl ChargeParams {
 }
 
 params! {
+    /// Filters of credit grants.
+    GrantParams {
+        /// Customer reference.
+        customer_ref: Option<SearchRef<CustomerRef>>,
+        /// Supplier entity reference.
+        entity_ref: Option<SearchRef<EntityRef>>,
+        /// Currency.
+        currency: Option<Currency>,
+        /// Invoice that sold the credit.
+        source_document_ref: Option<SearchRef<DocumentRef>>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl GrantParams {
+    /// Returns the query; `None` if nothing can match.
+    pub fn query(self) -> Option<GrantQuery> {
+        let (entity_ref, source) = (possible(self.entity_ref)?, possible(self.source_document_ref)?);
+        let filter = GrantFilter { customer_id: None, entity_ref, currency: self.currency, source };
+        Some(GrantQuery { customer_ref: possible(self.customer_ref)?, filter })
+    }
+}
+
+params! {
+    /// Filters of draws.
+    DrawParams {
+        /// Customer reference.
+        customer_ref: Option<SearchRef<CustomerRef>>,
+        /// Grant.
+        grant_ref: Option<SearchRef<CreditGrantRef>>,
+        /// Document.
+        document_ref: Option<SearchRef<DocumentRef>>,
+        @flat page: Paged<DEFAULT_PAGE_SIZE>,
+    }
+}
+
+impl DrawParams {
+    /// Returns the query; `None` if nothing can match.
+    pub fn query(self) -> Option<DrawQuery> {
+        let (grant_ref, document_ref) = (possible(self.grant_ref)?, possible(self.document_ref)?);
+        let filter = DrawFilter { customer_id: None, grant_ref, document_ref };
+        Some(DrawQuery { customer_ref: possible(self.customer_ref)?, filter })
+    }
+}
+
+params! {
     /// Period and format of a statement.
     StatementParams {
         /// First day. Default: from the beginning.
@@ -420,6 +468,6 @@ pub(super) fn possible<T>(sought: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 paged! {
-    ContractParams, HoldListParams, LimitParams, CustomerPaymentParams;
+    ContractParams, HoldListParams, LimitParams, GrantParams, DrawParams, CustomerPaymentParams;
     ordered ListParams, KeyListParams, AdministratorListParams, CustomerParams, ContractSearchParams, PaymentParams, ChargeParams,
 }

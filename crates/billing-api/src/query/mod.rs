@@ -24,7 +24,9 @@ use billing_domain::labels::MAX_WHERE_VALUES;
 use billing_domain::metadata::{Metadata, check_entry};
 use billing_domain::notification::Subject;
 use billing_domain::page::{MAX_PAGE_SIZE, Page, PageRequest};
-use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EndpointRef, EntityRef, PricingRef, UsageProductRef};
+use billing_domain::refs::{
+    ContractRef, CreditGrantRef, CustomerRef, DocumentRef, EndpointRef, EntityRef, PricingRef, UsageProductRef,
+};
 use billing_domain::text::OneLine;
 use billing_domain::violation::Violations;
 use http::header::{HeaderName, LINK};
@@ -382,6 +384,7 @@ pub struct ContractNumber(pub u64);
 findable! {
     CustomerRef: |text| CustomerRef::parse(text).ok();
     ContractRef: |text| ContractRef::parse(text).ok();
+    CreditGrantRef: |text| CreditGrantRef::parse(text).ok();
     DocumentRef: |text| DocumentRef::parse(text).ok();
     EndpointRef: |text| EndpointRef::parse(text).ok();
     EntityRef: |text| EntityRef::parse(text).ok();
