@@ -406,7 +406,7 @@ tables! {
         source_net_minor -> Nullable<BigInt>,
         source_tax_rate -> Nullable<Text>,
         source_tax_basis -> Nullable<Text>,
-        available -> Nullable<Text>,
+        notification_count -> BigInt,
         created_at -> Ts,
         updated_at -> Ts,
     }

@@ -10,7 +10,6 @@ use billing_domain::codes::{AddressScheme, CountryCode, ExemptionCode, Identifie
 use billing_domain::contract::EndReason;
 use billing_domain::contract::schedule::CycleUnit;
 use billing_domain::contract::terms::PaymentTime;
-use billing_domain::credit::CreditAvailability;
 use billing_domain::decimal::WideDecimal;
 use billing_domain::document::DocumentKind;
 use billing_domain::document::files::FileForm;
@@ -203,7 +202,6 @@ leaves! {
 }
 
 words! {
-    CreditAvailability, "a credit availability" { CreditAvailability::Paid = "PAID", CreditAvailability::Issued = "ISSUED" }
     DocumentKind, "a kind of document" {
         DocumentKind::Invoice = "INVOICE", DocumentKind::Credit = "CREDIT", DocumentKind::Debit = "DEBIT",
     }

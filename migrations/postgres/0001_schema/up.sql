@@ -591,7 +591,7 @@ CREATE TABLE limits (
     limit_id        UUID NOT NULL,
     customer_id     UUID NOT NULL,
     organization_id UUID NOT NULL,
-    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'SPEND', 'QUANTITY')),
+    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'PREPAID', 'SPEND', 'QUANTITY')),
     -- OWED: the account whose amounts are counted. SPEND: the currency of the price.
     entity_ref      TEXT COLLATE "C",
     currency        TEXT COLLATE "C",
@@ -663,7 +663,7 @@ CREATE TABLE credit_grants (
     source_net_minor   BIGINT,
     source_tax_rate    TEXT COLLATE "C",
     source_tax_basis   TEXT COLLATE "C",
-    available       TEXT CHECK (available IN ('PAID', 'ISSUED')),
+    notification_count BIGINT NOT NULL,
     created_at      TIMESTAMPTZ NOT NULL,
     updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (grant_id, customer_id),

@@ -584,7 +584,7 @@ CREATE TABLE limits (
     limit_id        BLOB NOT NULL,
     customer_id     BLOB NOT NULL,
     organization_id BLOB NOT NULL,
-    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'SPEND', 'QUANTITY')),
+    metric          TEXT NOT NULL CHECK (metric IN ('OWED', 'PREPAID', 'SPEND', 'QUANTITY')),
     -- OWED: the account whose amounts are counted. SPEND: the currency of the price.
     entity_ref      TEXT,
     currency        TEXT,
@@ -656,7 +656,7 @@ CREATE TABLE credit_grants (
     source_net_minor   INTEGER,
     source_tax_rate    TEXT,
     source_tax_basis   TEXT,
-    available       TEXT CHECK (available IN ('PAID', 'ISSUED')),
+    notification_count INTEGER NOT NULL,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     PRIMARY KEY (grant_id, customer_id),

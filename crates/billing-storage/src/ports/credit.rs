@@ -29,7 +29,6 @@ use crate::nested_rows::SumsOfFamily;
 use crate::row::{Cell, Row};
 use crate::schema::{credit_draws, credit_grants, documents, write_offs};
 use crate::sql_types::{Bound, JsonText};
-use crate::text_value::TextValue as _;
 use crate::tx::{Transaction, with_conn};
 use crate::written_rows::{Columns, InsertRows, UpdateRows, checked_column, column};
 
@@ -50,7 +49,7 @@ struct GrantRow {
     source_net_minor: Option<i64>,
     source_tax_rate: Option<String>,
     source_tax_basis: Option<String>,
-    available: Option<String>,
+    notification_count: i64,
     created_at: Cell<Timestamp>,
     updated_at: Cell<Timestamp>,
 }
@@ -76,10 +75,8 @@ impl GrantRow {
 
     fn sale(&self, currency: Currency, sources: &BTreeMap<Uuid, SaleDocument>) -> StoreResult<Option<CreditSale>> {
         let (row, Some((_, document))) = (self.row(), self.source()?) else { return Ok(None) };
-        let (Some(net), Some(rate), Some(basis), Some(available)) =
-            (self.source_net_minor, &self.source_tax_rate, &self.source_tax_basis, &self.available)
-        else {
-            return Err(row.corrupt("source_document_id", "a sale without net amount, tax or availability"));
+        let (Some(net), Some(rate), Some(basis)) = (self.source_net_minor, &self.source_tax_rate, &self.source_tax_basis) else {
+            return Err(row.corrupt("source_document_id", "a sale without net amount or tax"));
         };
         let Some(source) = sources.get(&document) else {
             return Err(row.corrupt("source_document_id", format_args!("document {document} does not exist")));
@@ -89,7 +86,6 @@ impl GrantRow {
             number: source.number.clone(),
             treatment: TaxTreatment { rate: row.leaf("source_tax_rate", rate)?, basis: read_basis(&row, basis)? },
             net: Money::from_minor(net, currency),
-            available: row.leaf("available", available)?,
             state: source.state,
             family_net: source.family_net,
         }))
@@ -113,6 +109,7 @@ impl GrantRow {
             contract_ref: row.optional("contract_id", self.contract_id)?.map(ContractRef::from_uuid),
             sale,
             drawn: Money::from_minor(self.drawn_minor, currency),
+            notifications: row.checked("notification_count", u64::try_from(self.notification_count))?,
             created_at: row.cell("created_at", self.created_at)?,
             updated_at: row.cell("updated_at", self.updated_at)?,
         })
@@ -127,20 +124,20 @@ struct GrantTerms {
     name: String,
     valid_from: Option<Bound<NaiveDate>>,
     valid_to: Option<Bound<NaiveDate>>,
-    available: Option<String>,
+    notification_count: i64,
     updated_at: Bound<Timestamp>,
 }
 
 impl GrantTerms {
-    fn of(grant: &CreditGrant) -> Self {
-        Self {
+    fn of(grant: &CreditGrant) -> StoreResult<Self> {
+        Ok(Self {
             amount_minor: grant.amount.minor(),
             name: grant.name.as_str().to_owned(),
             valid_from: grant.from.map(Bound),
             valid_to: grant.to.map(Bound),
-            available: grant.sale.as_ref().map(|sale| sale.available.to_text()),
+            notification_count: stored(grant.notifications)?,
             updated_at: Bound(grant.updated_at),
-        }
+        })
     }
 }
 
@@ -319,7 +316,7 @@ impl Transaction<'_> {
 
 impl Credits for Transaction<'_> {
     fn insert_grant(&mut self, organization: OrganizationId, grant: &CreditGrant) -> StoreResult<()> {
-        let (sale, terms) = (grant.sale.as_ref(), GrantTerms::of(grant));
+        let (sale, terms) = (grant.sale.as_ref(), GrantTerms::of(grant)?);
         let basis = sale.map(|sale| basis_text(&sale.treatment.basis)).transpose()?;
         with_conn!(self, "credit_grants", |conn| diesel::insert_into(credit_grants::table)
             .values((
@@ -343,7 +340,7 @@ impl Credits for Transaction<'_> {
 
     fn update_grant(&mut self, organization: OrganizationId, grant: &CreditGrant) -> StoreResult<bool> {
         let id = (Bound(grant.grant_ref.as_uuid()), Bound(grant.account.customer_id.as_uuid()));
-        let terms = GrantTerms::of(grant);
+        let terms = GrantTerms::of(grant)?;
         let updated = with_conn!(self, "credit_grants", |conn| diesel::update(credit_grants::table.find(id))
             .filter(credit_grants::organization_id.eq(Bound(organization.as_uuid())))
             .set(terms)

@@ -65,9 +65,11 @@ impl LimitRow {
             StoreResult::Ok((ContractRef::from_uuid(needed(&row, "contract_id", contract_id)?), ProductNo(number)))
         };
         let currency = || needed(&row, "currency", row.optional_leaf("currency", self.currency.as_deref())?);
+        let entity = || needed(&row, "entity_ref", row.optional_leaf("entity_ref", self.entity_ref.as_deref())?);
         let metric = if self.metric == MetricKind::Owed.word() {
-            let entity_ref = row.optional_leaf("entity_ref", self.entity_ref.as_deref())?;
-            LimitMetric::Owed { entity_ref: needed(&row, "entity_ref", entity_ref)?, currency: currency()? }
+            LimitMetric::Owed { entity_ref: entity()?, currency: currency()? }
+        } else if self.metric == MetricKind::Prepaid.word() {
+            LimitMetric::Prepaid { entity_ref: entity()?, currency: currency()? }
         } else if self.metric == MetricKind::Spend.word() {
             let (contract_ref, product_no) = product()?;
             LimitMetric::Spend { contract_ref, product_no, currency: currency()? }
@@ -140,7 +142,7 @@ impl Limits for Transaction<'_> {
     fn insert_limit(&mut self, organization: OrganizationId, limit: &Limit) -> StoreResult<()> {
         let (mut entity, mut product, mut counted) = (None, None, (None, None));
         match &limit.metric {
-            LimitMetric::Owed { entity_ref, .. } => entity = Some(entity_ref.as_str()),
+            LimitMetric::Owed { entity_ref, .. } | LimitMetric::Prepaid { entity_ref, .. } => entity = Some(entity_ref.as_str()),
             LimitMetric::Spend { contract_ref, product_no, .. } => product = Some((*contract_ref, *product_no)),
             LimitMetric::Quantity { contract_ref, product_no, usage_product_ref, line_item_id } => {
                 product = Some((*contract_ref, *product_no));

@@ -1,7 +1,7 @@
 //! Prepaid credit: grants, and what documents took of them.
 
 use billing_domain::contract::Contract;
-use billing_domain::credit::{CreditAvailability, CreditDraw, CreditGrant, CreditSale};
+use billing_domain::credit::{CreditDraw, CreditGrant, CreditSale};
 use billing_domain::document::lines::{BaseAndAmount, DiscountAndTax, SumKey};
 use billing_domain::document::{DocumentHead, DocumentKind, DocumentState, LifecycleStatus, Settlement};
 use billing_domain::money::Money;
@@ -30,6 +30,7 @@ fn given(w: &World, minor: i64, seconds: i64) -> CreditGrant {
         contract_ref: None,
         sale: None,
         drawn: cents(0),
+        notifications: 1,
         created_at: later(seconds),
         updated_at: later(seconds),
     }
@@ -42,7 +43,6 @@ fn sold(w: &World, by: &DocumentHead, minor: i64, seconds: i64) -> CreditGrant {
         number: by.number.clone(),
         treatment: taxed("20"),
         net: cents(minor),
-        available: CreditAvailability::Paid,
         state: DocumentState::Issued,
         family_net: cents(0),
     };
@@ -117,16 +117,13 @@ pub fn sold_credit_comes_back_with_the_invoice_that_sold_it(store: &dyn Store) {
     let first = sold(&w, &one, 100, 1);
     let mut second = sold(&w, &other, 200, 2);
     if let Some(sale) = &mut second.sale {
-        (sale.treatment, sale.net, sale.available) = (fixtures::untaxed(), cents(199), CreditAvailability::Issued);
+        (sale.treatment, sale.net) = (fixtures::untaxed(), cents(199));
     }
     // A new grant has nothing drawn.
     insert(store, &w, &[&CreditGrant { drawn: cents(3), ..first.clone() }, &second]);
     assert_eq!((stored(store, &w, &first), stored(store, &w, &second)), (first, second.clone()));
-    let available = |grant: &CreditGrant, available| {
-        let sale = grant.sale.clone().map(|sale| CreditSale { available, ..sale });
-        CreditGrant { sale, updated_at: later(9), ..grant.clone() }
-    };
-    let edited = available(&second, CreditAvailability::Paid);
+    // An edit keeps the sale.
+    let edited = CreditGrant { notifications: 2, updated_at: later(9), ..second.clone() };
     assert!(write(store, |tx| tx.update_grant(w.org, &edited)));
     assert_eq!(stored(store, &w, &second), edited);
 }
