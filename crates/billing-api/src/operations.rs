@@ -1322,7 +1322,8 @@ macro_rules! each_operation {
                     runs Write |cx, it| credit::create_grant(cx, &it.body.request) => GrantView,
                     answers Json<GrantJson>: "The grant with its amounts",
                     conflicts too_many_drafts,
-                    refuses currency_mismatch entity_required source_not_usable too_many_grants amount_out_of_range;
+                    refuses currency_mismatch entity_required source_not_usable too_many_grants amount_out_of_range,
+                    is DryRun;
 
                 /// Sells prepaid credit: a one-time contract, its issued invoice, the payment if one is given, and the grant.
                 ///
@@ -1341,7 +1342,8 @@ macro_rules! each_operation {
                     takes GrantEditBody,
                     runs Write |cx, it| credit::edit_grant(cx, it.path, &it.body.edit) => GrantView,
                     answers Json<GrantJson>: "The grant with its amounts",
-                    refuses credit_in_use amount_out_of_range;
+                    refuses credit_in_use amount_out_of_range,
+                    is DryRun;
 
                 /// Lists grants with their amounts in order of creation.
                 GET "/api/credit_grants/filter" Permission(ListGrants) as ListGrants list_credit_grants,

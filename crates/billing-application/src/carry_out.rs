@@ -93,6 +93,17 @@ pub(crate) trait ChangeRecorder {
         now: Timestamp,
     ) -> UseCaseResult<()>;
 
+    /// Captures the free credit of a customer who has grants, and the drafts that can take of it. `is_new` also captures them for a
+    /// customer without grants.
+    fn capture_credit(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        customer: CustomerId,
+        is_new: bool,
+        now: Timestamp,
+    ) -> UseCaseResult<()>;
+
     /// Captures that a contract is created.
     fn capture_contract(&self, contract: ContractKey);
 }

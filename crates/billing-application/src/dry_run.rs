@@ -194,22 +194,6 @@ impl DryRunRecorder {
         Ok(())
     }
 
-    /// Captures the free credit of a customer, unless it is known.
-    fn capture_credit(
-        &self,
-        tx: &mut dyn Tx,
-        organization: OrganizationId,
-        customer: CustomerId,
-        now: Timestamp,
-    ) -> UseCaseResult<()> {
-        if self.touched().credit.contains_key(&customer) {
-            return Ok(());
-        }
-        let free = free_credit(tx, organization, customer, now)?;
-        self.touched().credit.insert(customer, free);
-        Ok(())
-    }
-
     /// Returns the effects on all captured resources.
     fn take_effects(&self, cx: &mut Cx<'_>) -> UseCaseResult<Effects> {
         let (organization, now) = (cx.organization, cx.now);
@@ -273,7 +257,7 @@ impl ChangeRecorder for DryRunRecorder {
         for (book, entries) in decided {
             let contract = book.contract.key(organization);
             if book.contract.is_watched {
-                self.capture_credit(tx, organization, contract.customer, now)?;
+                self.capture_credit(tx, organization, contract.customer, false, now)?;
             }
             let named = entries.iter().filter_map(|entry| match entry {
                 Entry::Opened { head, .. } | Entry::Redrawn(head) => Some(head.document_ref),
@@ -317,7 +301,7 @@ impl ChangeRecorder for DryRunRecorder {
             AccountEntry::Applied(application) => Some(application.to),
             AccountEntry::Reversed { .. } | AccountEntry::Used { .. } | AccountEntry::Unapplied { .. } => None,
         });
-        self.capture_credit(tx, organization, account.key().customer_id, now)?;
+        self.capture_credit(tx, organization, account.key().customer_id, false, now)?;
         self.look_at(tx, organization, account.key().customer_id, &named.collect::<Vec<_>>(), now)
     }
 
@@ -336,6 +320,26 @@ impl ChangeRecorder for DryRunRecorder {
             if let Some(opened) = &view.opened {
                 touched.before.entry(opened.document_ref).or_insert((customer, Some(view)));
             }
+        }
+        Ok(())
+    }
+
+    fn capture_credit(
+        &self,
+        tx: &mut dyn Tx,
+        organization: OrganizationId,
+        customer: CustomerId,
+        is_new: bool,
+        now: Timestamp,
+    ) -> UseCaseResult<()> {
+        if self.touched().credit.contains_key(&customer) {
+            return Ok(());
+        }
+        let free = free_credit(tx, organization, customer, now)?;
+        if is_new || !free.is_empty() {
+            let of_customer = DocumentFilter { customer_id: Some(customer), ..DocumentFilter::default() };
+            self.capture_drafts(tx, organization, &of_customer, now)?;
+            self.touched().credit.insert(customer, free);
         }
         Ok(())
     }

@@ -48,6 +48,7 @@ pub fn create_grant(cx: &mut Cx<'_>, request: &GrantRequest) -> UseCaseResult<Gr
     // Later transactions of the customer meet at this row.
     cx.tx.hold_account(cx.organization, &account)?;
     require_room(cx, &account)?;
+    capture(cx, customer.id)?;
     let sale = request.source.map(|source| sale_of(cx, &account, source)).transpose()?;
     let GrantRequest { amount, name, from, to, contract_ref, .. } = request.clone();
     let new = NewCreditGrant { account, amount, name, from, to, contract_ref };
@@ -76,6 +77,7 @@ pub fn edit_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef, edit: &CreditGrant
     cx.watch(&[customer_id])?;
     let present = cx.tx.grant(cx.organization, grant_ref)?.ok_or_else(unknown)?;
     let edited = present.edited(edit, cx.now)?;
+    capture(cx, customer_id)?;
     let (customer, _) = cx.tx.watched_customer(cx.organization, customer_id, None)?;
     let before = view_of(cx, present, &customer)?;
     if !cx.tx.update_grant(cx.organization, &edited)? {
@@ -168,6 +170,14 @@ pub(super) fn watch(cx: &mut Cx<'_>, customer_id: CustomerId) -> UseCaseResult<(
         cx.tx.set_watched(cx.organization, customer_id, true)?;
     }
     Ok(())
+}
+
+/// Captures the credit of a customer before a grant changes, for a dry run.
+fn capture(cx: &mut Cx<'_>, customer_id: CustomerId) -> UseCaseResult<()> {
+    match cx.recorder() {
+        Some(recorder) => recorder.capture_credit(cx.tx, cx.organization, customer_id, true, cx.now),
+        None => Ok(()),
+    }
 }
 
 /// Checks that a contract of the customer can have documents in an account.

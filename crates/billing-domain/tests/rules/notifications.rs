@@ -112,7 +112,7 @@ type FactSummary = (NotificationType, u64, Option<(DocumentState, Option<i64>)>)
 fn shown(facts: &[Fact]) -> Vec<FactSummary> {
     let document = |fact: &Fact| match &fact.data {
         FactData::Document(document) => Some((document.state, document.owed.and_then(|owed| owed.amount_due).map(Money::minor))),
-        FactData::Contract(_) | FactData::Billing(_) | FactData::Limit(_) | FactData::Endpoint(_) => None,
+        FactData::Contract(_) | FactData::Billing(_) | FactData::Limit(_) | FactData::Grant(_) | FactData::Endpoint(_) => None,
     };
     facts.iter().map(|fact| (fact.kind, fact.sequence, document(fact))).collect()
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use billing_application::balances::balance;
-use billing_application::documents::{DocumentQuery, list_documents};
+use billing_application::documents::{DocumentQuery, DocumentView, list_documents};
 use billing_application::error::{UseCaseError, UseCaseResult};
 use billing_application::limits::{LimitEdit, LimitRequest, create_limit, delete_limit, edit_limit, list_limits};
 use billing_application::usage::{
@@ -18,7 +18,7 @@ use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::contract::terms::RequestedProduct;
 use billing_domain::document::totals::{NetPrice, lines_of_period};
-use billing_domain::document::{DocumentKind, DocumentState};
+use billing_domain::document::{Document, DocumentKind, DocumentState};
 use billing_domain::hold::Hold;
 use billing_domain::ledger::BookRows;
 use billing_domain::limit::{LimitMetric, LimitReached, LimitValue};
@@ -26,8 +26,8 @@ use billing_domain::money::{Currency, MoneySum};
 use billing_domain::notification::Subject;
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Patch;
-use billing_domain::ports::EventSortKey;
-use billing_domain::refs::{EntityRef, HoldRef, LimitRef, UsageProductRef};
+use billing_domain::ports::{EventSortKey, GrantFilter};
+use billing_domain::refs::{DocumentRef, EntityRef, HoldRef, LimitRef, UsageProductRef};
 use billing_domain::usage::{Placement, UsageEvent, UsageKey};
 use billing_testkit::fixtures;
 use rust_decimal::Decimal;
@@ -94,6 +94,7 @@ impl Figures {
     fn number(&self, metric: &LimitMetric, window: Option<Period>) -> Result<Decimal, String> {
         let period = metric.product().zip(window).and_then(|((_, no), window)| self.contract.period_from(no, window.start()));
         match (metric, period) {
+            (LimitMetric::Prepaid { .. }, _) => Err("a metric that isn't drawn".to_owned()),
             (LimitMetric::Owed { entity_ref, currency }, _) => {
                 let sum = self.owed.get(&(entity_ref.clone(), *currency)).copied();
                 Ok(sum.unwrap_or(MoneySum::zero(*currency)).to_decimal())
@@ -191,7 +192,7 @@ fn request(metric: &LimitMetric, max: Decimal) -> LimitRequest {
             currency: Some(*currency),
             ..of_nothing
         },
-        LimitMetric::Spend { .. } => of_nothing,
+        LimitMetric::Prepaid { .. } | LimitMetric::Spend { .. } => of_nothing,
         LimitMetric::Quantity { usage_product_ref, line_item_id, .. } => {
             LimitRequest { usage_product_ref: Some(usage_product_ref.clone()), line_item_id: line_item_id.clone(), ..of_nothing }
         }
@@ -221,10 +222,26 @@ impl UseCases {
             let sum = balance.due.checked_add(balance.written_off).and_then(|sum| sum.checked_sub(balance.unapplied));
             owed.insert((balance.entity_ref, balance.due.currency()), sum.map_err(|error| format!("{error:?}"))?);
         }
+        // What is due for credit is not owed for usage.
+        let of_sales = self.documents_of_sales();
+        for document in &of_sales {
+            let Some(issued) = document.lifecycle.issued() else { continue };
+            let (kind, status) = (document.head.kind, document.lifecycle.status());
+            let outstanding = document.settlement.owed(kind, status, issued.content.total).expect("small amounts");
+            let key = (document.head.entity_ref.clone(), document.head.currency);
+            let sum = owed.get_mut(&key).ok_or("a sale without a balance")?;
+            for amount in outstanding.amount_due.into_iter().chain([outstanding.written_off]) {
+                *sum = sum.checked_sub(amount).map_err(|error| format!("{error:?}"))?;
+            }
+        }
         let query = DocumentQuery::default();
         let listed =
             read(services, principal, UseCase::ListDocuments, |cx| list_documents(cx, &query, PageRequest::LARGEST.into()));
-        for draft in listed.map_err(failed)?.items.iter().filter(|document| document.state == DocumentState::Draft) {
+        let is_counted = |document: &&DocumentView| {
+            let opened = document.opened.as_ref().map(|opened| opened.document_ref);
+            document.state == DocumentState::Draft && !of_sales.iter().any(|sale| Some(sale.head.document_ref) == opened)
+        };
+        for draft in listed.map_err(failed)?.items.iter().filter(is_counted) {
             let total = draft.content.total;
             let sum =
                 owed.entry((draft.parties.entity_ref.clone(), total.currency())).or_insert(MoneySum::zero(total.currency()));
@@ -240,6 +257,17 @@ impl UseCases {
         let listed = read(services, principal, UseCase::ListLimits, |cx| list_limits(cx, None, PageRequest::LARGEST));
         let held = listed.map_err(failed)?.items.into_iter().map(|view| (view.number.limit.metric, view.number.held)).collect();
         Ok(Figures { owed, contract, events, rows: self.rows(), held })
+    }
+
+    /// Returns the documents of families that sold credit.
+    fn documents_of_sales(&self) -> Vec<Document> {
+        let organization = self.bench.principal.organization();
+        let grants = self.bench.read(|tx| tx.grants(organization, &GrantFilter::default(), PageRequest::LARGEST)).items;
+        let sales: BTreeSet<DocumentRef> = grants.iter().filter_map(|grant| Some(grant.sale.as_ref()?.document_ref)).collect();
+        if sales.is_empty() {
+            return Vec::new();
+        }
+        self.documents().into_iter().filter(|document| sales.contains(&document.family)).collect()
     }
 
     /// Creates, edits and deletes limits now and then. Returns the figures before the next step, if there are limits.

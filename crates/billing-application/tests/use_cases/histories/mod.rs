@@ -45,6 +45,7 @@ use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, re
 use billing_application::contracts::{
     ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
+use billing_application::credit::{GrantQuery, GrantRequest, GrantView, create_grant, edit_grant, list_grants};
 use billing_application::documents::{DocumentQuery, PaymentQuery, issue_document, list_documents, list_payments, void_document};
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -70,15 +71,15 @@ use billing_domain::money::Money;
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{DocumentFilter, NotificationFilter};
-use billing_domain::refs::{ContractRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
+use billing_domain::ports::{DocumentFilter, DrawFilter, NotificationFilter};
+use billing_domain::refs::{ContractRef, CreditGrantRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::{EventChanges, MAX_AHEAD_SECONDS};
 use billing_domain::verification::Finding;
 use billing_testkit::Singly as _;
 use uuid::Uuid;
 
 use crate::support::{Bench, read, run, run_billing};
-use follow::{Deed, Follower};
+use follow::{Deed, Follower, GrantDeed};
 use generate::Kind;
 use limits::Limits;
 use rehearsals::{DocumentFigures, check_rehearsal, use_case_of};
@@ -102,6 +103,8 @@ struct UseCases {
     /// The feed as a client has read it.
     notified: Vec<Notification>,
     limits: Limits,
+    /// In the order of creation.
+    grants: Vec<CreditGrantRef>,
 }
 
 /// The compared data of a document. References are positions in the order of opening.
@@ -134,6 +137,7 @@ impl UseCases {
             asked: 0,
             notified: Vec::new(),
             limits: Limits::default(),
+            grants: Vec::new(),
         }
     }
 
@@ -238,6 +242,10 @@ impl UseCases {
         })?;
         let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
         self.payments.extend(new);
+        let listed =
+            read(services, principal, UseCase::ListGrants, |cx| list_grants(cx, &GrantQuery::default(), PageRequest::LARGEST))?;
+        let new = listed.items.into_iter().map(|view| view.grant.grant_ref).find(|new| !self.grants.contains(new));
+        self.grants.extend(new);
         Ok(())
     }
 
@@ -314,6 +322,21 @@ impl UseCases {
             Deed::Issue(place) => issue_document(cx, self.document(*place), false).map(drop),
             Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(cx, &convert::customer(&world.model.catalog).customer_ref, deed),
+            Deed::Grant(GrantDeed { new, sale }) => {
+                let request = GrantRequest {
+                    customer_ref: convert::customer(&world.model.catalog).customer_ref,
+                    entity_ref: Some(new.account.entity_ref.clone()),
+                    currency: new.account.currency,
+                    amount: new.amount.clone(),
+                    name: new.name.clone(),
+                    from: new.from,
+                    to: new.to,
+                    contract_ref: None,
+                    source: sale.map(|place| self.document(place)),
+                };
+                create_grant(cx, &request).map(drop)
+            }
+            Deed::EditGrant(grant, edit) => edit_grant(cx, self.grants[*grant], edit).map(drop),
             Deed::Run => panic!("a billing run has transactions of its own"),
         }
         .map(|()| None)
@@ -389,6 +412,9 @@ impl UseCases {
             Deed::Customer => format!("{:?}", self.bench.read(|tx| tx.customers(organization, PageRequest::LARGEST))),
             Deed::Run => format!("{:?}", self.documents()),
             Deed::EditCharge(..) => format!("{:?}", self.rows().charges),
+            Deed::EditGrant(grant, _) => {
+                format!("{:?}", self.bench.read(|tx| tx.grant(organization, self.grants[*grant])))
+            }
             _ => format!("{:?}", self.bench.read(|tx| tx.contract(organization, self.contract()))),
         };
         (self.bench.audit_log().len(), state)
@@ -401,7 +427,7 @@ impl UseCases {
             Deed::Event { .. } | Deed::Update { .. } => false,
             // The audit event of undoing the import.
             Deed::Delete(event) => self.imports[*event].is_some(),
-            Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) => true,
+            Deed::Charge(..) | Deed::DeleteCharge(_) | Deed::Issue(_) | Deed::Void(_) | Deed::Money(_) | Deed::Grant(_) => true,
             _ => self.changing(deed).1 != state,
         };
         let log = self.bench.audit_log();
@@ -458,6 +484,26 @@ impl UseCases {
         Ok(())
     }
 
+    /// Checks that users read the amounts of grants that the ledger has, and that draws add up to what is drawn.
+    fn compare_grants(&self, world: &World) -> Checked {
+        let (services, principal) = (&self.bench.services, &self.bench.principal);
+        let listed =
+            read(services, principal, UseCase::ListGrants, |cx| list_grants(cx, &GrantQuery::default(), PageRequest::LARGEST));
+        let listed: BTreeMap<CreditGrantRef, GrantView> =
+            listed.map_err(|error| format!("{error:?}"))?.items.into_iter().map(|view| (view.grant.grant_ref, view)).collect();
+        let decided = world.grant_balances()?;
+        for (grant_ref, (decided, balance)) in self.grants.iter().zip(decided) {
+            let stored = &listed[grant_ref];
+            same("the amounts of a grant", &balance, &stored.balance)?;
+            same("what is drawn", &decided.drawn, &stored.grant.drawn)?;
+            let filter = DrawFilter { grant_ref: Some(*grant_ref), ..DrawFilter::default() };
+            let draws = self.bench.read(|tx| tx.draws(self.bench.principal.organization(), &filter, PageRequest::LARGEST)).items;
+            let sum = draws.iter().map(|draw| draw.draw.amount.minor()).sum::<i64>();
+            same("the sum of draws", &decided.drawn.minor(), &sum)?;
+        }
+        Ok(())
+    }
+
     /// Checks that the store contains the decisions of the ledger.
     #[expect(clippy::too_many_lines, reason = "the model follows the order of the rules")]
     fn compare(&self, world: &World) -> Checked {
@@ -480,7 +526,7 @@ impl UseCases {
                     replaces: head.replaces.map(|replaced| places[&replaced]),
                     family: places[&document.family],
                     settlement: document.settlement,
-                    stated: document.lifecycle.issued().map(|issued| unnamed(&issued.content)),
+                    stated: document.lifecycle.issued().map(|issued| unnamed(&issued.content, &self.grants)),
                     lines: Vec::new(),
                 }
             })
@@ -488,6 +534,8 @@ impl UseCases {
         for line in rows.lines {
             stored[places[&line.document_ref]].lines.push(line.line);
         }
+        let decided_grants = world.grant_refs();
+        same("how many grants", &decided_grants.len(), &self.grants.len())?;
         let mut decided: Vec<DocumentSnapshot> = Vec::new();
         for document in world.book.documents() {
             let place = |document_ref: DocumentRef| world.place_of(document_ref).expect("a document of the book");
@@ -498,7 +546,7 @@ impl UseCases {
                 replaces: document.head.replaces.map(place),
                 family: place(document.family),
                 settlement: document.settlement,
-                stated: world.frozen.get(&document.head.document_ref).map(unnamed),
+                stated: world.frozen.get(&document.head.document_ref).map(|content| unnamed(content, &decided_grants)),
                 lines: Vec::new(),
             });
         }
@@ -526,6 +574,7 @@ impl UseCases {
             }
             same(&format!("document {}", place + 1), decided, stored)?;
         }
+        self.compare_grants(world)?;
         for (event_ref, kept) in self.events.iter().zip(&world.events) {
             let event = self.bench.read(|tx| tx.event(self.bench.principal.organization(), *event_ref)).expect("an event");
             if !event.deleted {
@@ -536,9 +585,14 @@ impl UseCases {
     }
 }
 
-/// Returns content whose calculations name no documents. The domain's histories assign no numbers.
-fn unnamed(content: &DocumentContent) -> DocumentContent {
+/// Returns content whose calculations name no documents, and whose grants have the references of their positions. The domain's
+/// histories assign no numbers.
+fn unnamed(content: &DocumentContent, grants: &[CreditGrantRef]) -> DocumentContent {
     let mut content = content.clone();
+    for prepaid in &mut content.prepaid {
+        let position = grants.iter().position(|grant_ref| *grant_ref == prepaid.grant_ref).expect("a grant of the history");
+        (prepaid.grant_ref, prepaid.sold_by) = (CreditGrantRef::from_uuid(Uuid::from_u128(position as u128)), None);
+    }
     for line in content.products.iter_mut().flat_map(|product| &mut product.lines) {
         if let Some(previously) = line.calculation.as_mut().and_then(|calculation| calculation.previously.as_mut()) {
             previously.documents.clear();

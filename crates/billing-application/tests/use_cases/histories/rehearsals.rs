@@ -104,6 +104,8 @@ pub(super) fn use_case_of(deed: &Deed) -> UseCase {
         Deed::Money(MoneyDeed::Apply { .. }) => UseCase::Apply,
         Deed::Money(MoneyDeed::Unapply(_)) => UseCase::Unapply,
         Deed::Money(MoneyDeed::WriteOff { .. }) => UseCase::WriteOff,
+        Deed::Grant(_) => UseCase::CreateGrant,
+        Deed::EditGrant(..) => UseCase::EditGrant,
         Deed::Run => UseCase::RunBilling,
     }
 }

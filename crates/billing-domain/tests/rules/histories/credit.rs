@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use billing_domain::credit::{CreditGrant, CreditGrantEdit, CreditSale, NewCreditGrant};
 use billing_domain::document::totals::DocumentContent;
-use billing_domain::document::{BookDocument, DocumentKind, LifecycleStatus};
+use billing_domain::document::{BookDocument, DocumentKind, DocumentState, LifecycleStatus};
 use billing_domain::ledger::Entry;
 use billing_domain::money::{Currency, Money};
 use billing_domain::patch::Patch;
@@ -18,6 +18,7 @@ use billing_testkit::random::Random;
 use uuid::Uuid;
 
 use crate::histories::convert;
+use crate::histories::follow::{Deed, GrantDeed};
 use crate::histories::generate::index;
 use crate::histories::model::calendar::{Date, plus, service_date};
 use crate::histories::spec::{GrantSpec, Step};
@@ -93,11 +94,8 @@ impl World {
         Ok(())
     }
 
-    /// Grants credit. The tests of the use cases have no grants yet.
+    /// Grants credit.
     pub(crate) fn grant(&mut self, spec: &GrantSpec) -> Checked {
-        if self.follower.is_some() {
-            return Ok(());
-        }
         let sale = spec.source.and_then(|number| self.sale(number, spec.paid));
         let documents: Vec<&BookDocument> = self.book.documents().collect();
         let account = match (&sale, documents.len()) {
@@ -105,6 +103,18 @@ impl World {
             (None, 0) => self.account_of_pricing(spec.account),
             (None, count) => AccountKey::of(documents[spec.account % count]),
         };
+        let today = service_date("UTC", self.now);
+        let on = |days: Option<i64>| days.map(|days| plus(today, days));
+        let new = NewCreditGrant {
+            amount: Money::from_minor(spec.minor, account.currency).to_decimal().to_string(),
+            account: account.clone(),
+            name: OneLine::parse("Credit").expect("a name"),
+            from: on(spec.from),
+            to: on(spec.to),
+            contract_ref: None,
+        };
+        let place = sale.as_ref().and_then(|document| self.place_of(document.head.document_ref));
+        let deed = Deed::Grant(GrantDeed { new: new.clone(), sale: place });
         let mut credit = self.book.credit().cloned().unwrap_or_default();
         let sale = match sale {
             Some(document) => {
@@ -120,22 +130,12 @@ impl World {
                 }
                 let Ok(made) = made else {
                     self.note("grant refused: source");
-                    return Ok(());
+                    return self.tell(deed, false);
                 };
                 credit.sales.insert(document_ref);
                 Some(made)
             }
             None => None,
-        };
-        let today = service_date("UTC", self.now);
-        let on = |days: Option<i64>| days.map(|days| plus(today, days));
-        let new = NewCreditGrant {
-            amount: Money::from_minor(spec.minor, account.currency).to_decimal().to_string(),
-            account,
-            name: OneLine::parse("Credit").expect("a name"),
-            from: on(spec.from),
-            to: on(spec.to),
-            contract_ref: None,
         };
         self.ids += 1;
         let is_right = spec.minor > 0 && spec.from.zip(spec.to).is_none_or(|(from, to)| from <= to);
@@ -146,12 +146,12 @@ impl World {
         }
         let Ok(grant) = made else {
             self.note("grant refused");
-            return Ok(());
+            return self.tell(deed, false);
         };
         credit.grants.push(grant);
         self.book.set_credit(credit);
         self.note(if is_sold { "credit sold" } else { "credit given" });
-        Ok(())
+        self.tell(deed, true)
     }
 
     /// Edits the amount and the last day of a grant.
@@ -183,7 +183,7 @@ impl World {
             self.book.set_credit(credit);
         }
         self.note(if expected { "grant edited" } else { "edit of a grant refused" });
-        Ok(())
+        self.tell(Deed::EditGrant(index, edit), expected)
     }
 
     /// Returns the document that a number selects to sell credit: mostly an issued invoice without a parent.

@@ -5,11 +5,12 @@ use billing_domain::calendar::Timestamp;
 use billing_domain::charge::{ChargeEdit, NewCharge};
 use billing_domain::contract::amendment::{CancelAt, ContractEdit, QuantityChange};
 use billing_domain::contract::terms::RequestedProduct;
+use billing_domain::credit::{CreditBalance, CreditGrant, CreditGrantEdit, NewCreditGrant};
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::quantity::Quantity;
-use billing_domain::refs::{ChargeRef, EntityRef, UsageProductRef};
+use billing_domain::refs::{ChargeRef, CreditGrantRef, EntityRef, UsageProductRef};
 use billing_domain::usage::ReportData;
 
 use crate::histories::model::calendar::Date;
@@ -49,7 +50,17 @@ pub(crate) enum Deed {
     Issue(usize),
     Void(usize),
     Money(MoneyDeed),
+    Grant(GrantDeed),
+    /// Edits a grant, named by its index among the created ones.
+    EditGrant(usize, CreditGrantEdit),
     Run,
+}
+
+/// Credit to grant. The sale is named by its index among the opened documents.
+#[derive(Clone, Debug)]
+pub(crate) struct GrantDeed {
+    pub(crate) new: NewCreditGrant,
+    pub(crate) sale: Option<usize>,
 }
 
 /// A money request. Indexes name documents among the opened ones, payments among the recorded ones, and applications among
@@ -79,4 +90,18 @@ pub(crate) trait Follower {
 
     /// Carries out a request that the ledger accepted or refused.
     fn follow(&mut self, deed: Deed, taken: bool, world: &World) -> Checked;
+}
+
+impl World {
+    /// Returns the grants in the order of creation.
+    pub(crate) fn grant_refs(&self) -> Vec<CreditGrantRef> {
+        self.book.credit().map_or_else(Vec::new, |credit| credit.grants.iter().map(|grant| grant.grant_ref).collect())
+    }
+
+    /// Returns the grants with the amounts that the ledger has.
+    pub(crate) fn grant_balances(&self) -> Result<Vec<(CreditGrant, CreditBalance)>, String> {
+        let draws = self.book.draft_draws().map_err(|error| error.to_string())?;
+        let balance = |grant: &CreditGrant| Ok((grant.clone(), grant.balance(&draws).map_err(|error| error.to_string())?));
+        self.book.credit().into_iter().flat_map(|credit| &credit.grants).map(balance).collect()
+    }
 }
