@@ -65,11 +65,15 @@ fn prepaid_credit_is_below_the_discount_and_above_the_tax() {
 }
 
 #[test]
-fn a_long_name_of_credit_stays_beside_its_amount() {
-    let text = text("long-credit", &less(invoice(), vec![prepaid(&"x".repeat(300), None, "19", 810)]));
-    assert_eq!(text.concat().matches('x').count(), 300, "{text:#?}");
-    assert!(text.iter().any(|line| line.contains('x') && line.ends_with("-8.10 EUR")), "{text:#?}");
-    assert!(text.iter().all(|line| line.chars().count() < 200), "{text:#?}");
+fn many_grants_and_long_names_are_printed_whole() {
+    let grants = (0..100).map(|i| prepaid(&format!("Grant {i}"), None, "19", 1)).collect();
+    let many = text("many-grants", &less(invoice(), grants));
+    assert_eq!(many.iter().filter(|line| line.starts_with("Grant ") && line.ends_with(" -0.01 EUR")).count(), 100, "{many:#?}");
+
+    let long = text("long-credit", &less(invoice(), vec![prepaid(&"q".repeat(4096), None, "19", 810)]));
+    assert_eq!(long.concat().matches('q').count(), 4096, "{long:#?}");
+    assert!(long.iter().any(|line| line.contains('q') && line.ends_with("-8.10 EUR")), "{long:#?}");
+    assert!(long.iter().all(|line| line.chars().count() < 200), "{long:#?}");
 }
 
 #[test]
