@@ -292,15 +292,15 @@ impl Account {
         }
         for document in documents.iter().filter(|document| document["state"] != "VOID") {
             let lines: i64 = books::lines(document).iter().map(|[_, _, _, amount]| cents(&json!(amount))).sum();
-            let [sub_total, discount, tax, total] =
-                ["sub_total", "total_discount", "total_tax", "total"].map(|field| cents(&document[field]));
-            assert_eq!((lines, sub_total - discount + tax), (sub_total, total), "{document}");
+            let [sub_total, discount, prepaid, tax, total] =
+                ["sub_total", "total_discount", "total_prepaid", "total_tax", "total"].map(|field| cents(&document[field]));
+            assert_eq!((lines, sub_total - discount - prepaid + tax), (sub_total, total), "{document}");
             let mut root = document["document_ref"].to_string();
             while let Some(parent) = parents.get(&root).filter(|parent| *parent != "null") {
                 root.clone_from(parent);
             }
             let family = families.entry(root).or_default();
-            family.0 += sign(document) * (sub_total - discount);
+            family.0 += sign(document) * (sub_total - discount - prepaid);
             family.1 += sign(document) * tax;
         }
         for (root, (net, tax)) in families.iter().filter(|_| is_all) {

@@ -51,7 +51,7 @@ const LONG_FILES: [(&str, usize); 28] = [
     ("crates/billing-storage/src/ports/lists.rs", 688),
     ("crates/billing-storage/src/ports/webhooks.rs", 675),
     ("crates/billing-testkit/src/suite/lists.rs", 660),
-    ("crates/billing-typesetter/tests/printing/main.rs", 668),
+    ("crates/billing-typesetter/tests/printing/main.rs", 630),
     ("tests/all/bank.rs", 674),
     ("tests/it/team.rs", 682),
 ];

@@ -161,8 +161,8 @@ fn documents_are_written_as_tables_without_formulas(database: &Database) {
     assert_eq!(
         lines[0],
         "document_ref,document_number,kind,state,purpose,contract_number,customer_ref,customer_name,entity_ref,currency,\
-         period_start,period_end,issue_date,due_date,paid_date,sub_total,total_discount,total_tax,total,paid_amount,credits_amount,\
-         written_off_amount,amount_due,unapplied_amount,po_number,parent_document_ref,parent_document_number"
+         period_start,period_end,issue_date,due_date,paid_date,sub_total,total_discount,total_prepaid,total_tax,total,paid_amount,\
+         credits_amount,written_off_amount,amount_due,unapplied_amount,po_number,parent_document_ref,parent_document_number"
     );
     assert_eq!(lines.len(), 6, "{}", csv.text);
     let entity = scene.entity();
@@ -171,13 +171,13 @@ fn documents_are_written_as_tables_without_formulas(database: &Database) {
             lines[2],
             format!(
                 ",UB-INV-1,INVOICE,PARTIALLY_PAID,REGULAR,C-1,acme,'=Acme+Co,{entity},EUR,2026-01-01,2026-01-31,2026-02-10,2026-02-24,,\
-                 101.00,0.00,0.00,101.00,0.00,1.00,0.00,100.00,,PO-1,,"
+                 101.00,0.00,0.00,0.00,101.00,0.00,1.00,0.00,100.00,,PO-1,,"
             ),
         ),
         (
             lines[4],
             format!(
-                ",UB-INV-3,INVOICE,DRAFT,REGULAR,C-1,acme,'=Acme+Co,{entity},EUR,2026-03-01,2026-03-31,,,,103.00,0.00,0.00,103.00,\
+                ",UB-INV-3,INVOICE,DRAFT,REGULAR,C-1,acme,'=Acme+Co,{entity},EUR,2026-03-01,2026-03-31,,,,103.00,0.00,0.00,0.00,103.00,\
                  0.00,0.00,0.00,103.00,,PO-1,,"
             ),
         ),

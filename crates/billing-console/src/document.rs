@@ -271,14 +271,15 @@ pub(crate) fn totals(at: JsonView<'_, DocumentJson>) -> Markup {
         (Some(only), None) => format!("Discount {} %", only.discount_rate().to_text()),
         _ => "Discount".to_owned(),
     };
-    // Without a discount and taxes, the subtotal is the total.
-    let has_parts = at.total_discount().is_amount() || at.taxes().items().next().is_some();
+    // Without a discount, credit and taxes, the subtotal is the total.
+    let has_parts = at.total_discount().is_amount() || !at.prepaid().is_empty() || at.taxes().items().next().is_some();
     let is_owed = at.amount_due().is_there() && !at.state().is("DRAFT");
     html! {
         table.totals {
             tbody {
                 @if has_parts { (row("Subtotal", at.sub_total())) }
                 (lesser(&discount, at.total_discount()))
+                (prepaid(at, &tax_name))
                 @for tax in at.taxes().items() {
                     (row(&format!("{tax_name} {} % of {}", tax.rate().to_text(), amount_text(&tax.base().to_text(), &currency)), tax.amount()))
                 }
@@ -295,6 +296,25 @@ pub(crate) fn totals(at: JsonView<'_, DocumentJson>) -> Markup {
                 @if at.unapplied_amount().is_there() { (row("Unapplied amount", at.unapplied_amount())) }
             }
         }
+    }
+}
+
+/// Renders the prepaid credit as one deduction, with the amounts of the grants. The tax tells two amounts of one grant apart.
+fn prepaid(at: JsonView<'_, DocumentJson>, tax_name: &str) -> Markup {
+    let currency = at.currency().to_text();
+    let has_several_taxes = at.taxes().items().nth(1).is_some();
+    html! {
+        @if !at.prepaid().is_empty() { tr {
+            th scope="row" {
+                "Prepaid credit"
+                @for part in at.prepaid().items() { div.muted {
+                    (name(part.name()))
+                    @if has_several_taxes { " (" (tax_name) " " (part.tax_rate().to_text()) " %)" }
+                    ": " (money(part.amount(), &currency))
+                } }
+            }
+            td.amount { (less(at.total_prepaid(), &currency)) }
+        } }
     }
 }
 
@@ -488,6 +508,28 @@ mod tests {
         assert!(!document(json!([product.clone()]), "DRAFT").contains("Amount due"));
         let several = document(json!([product.clone(), product]), "ISSUED");
         assert_eq!(several.matches("Subtotal").count(), 3, "{several}");
+    }
+
+    #[test]
+    fn prepaid_credit_is_one_deduction_with_the_amount_of_each_grant() {
+        let part =
+            |name: &str, rate: u32, amount: f64| json!({"grant_ref": "g", "name": name, "tax_rate": rate, "amount": amount});
+        let document = |prepaid: Value, total: f64, taxes: Value| {
+            shown(json!({
+                "document_ref": "d", "kind": "INVOICE", "state": "DRAFT", "currency": "EUR", "products": [], "sub_total": 150,
+                "total_discount": 0, "prepaid": prepaid, "total_prepaid": total, "taxes": taxes, "tax_label": "VAT", "total": 60,
+            }))
+        };
+        let tax = |rate: u32| json!({"rate": rate, "base": 50, "amount": 10});
+        let page = document(json!([part("<Gift>", 20, 100.5)]), 100.5, json!([tax(20)]));
+        let rows = ["Subtotal", "Prepaid credit", "&lt;Gift&gt;", "\u{2212}", "VAT 20 % of 50.00", "Total"];
+        let places = rows.map(|row| page.find(row).unwrap_or_else(|| panic!("{row} in {page}")));
+        assert!(places.is_sorted() && !page.contains("(VAT 20 %)"), "{page}");
+        let page = document(json!([part("Gift", 7, 0.5), part("Gift", 20, 100.0)]), 100.5, json!([tax(7), tax(20)]));
+        assert!(page.contains("(VAT 7 %)") && page.contains("(VAT 20 %)"), "{page}");
+        assert_eq!(page.matches("Prepaid credit").count(), 1, "{page}");
+        assert!(document(json!([part("Gift", 0, 90.0)]), 90.0, json!([])).contains("Subtotal"));
+        assert!(!document(json!([]), 0.0, json!([tax(20)])).contains("Prepaid credit"));
     }
 
     #[test]

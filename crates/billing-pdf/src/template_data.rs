@@ -1,22 +1,23 @@
 //! The data of a document's template: texts in the document's language, by position. This module determines the content
 //! of a document, the template its layout.
 
+mod sums;
+
 use billing_domain::calendar::Period;
 use billing_domain::codes::CountryCode;
 use billing_domain::decimal::WideDecimal;
 use billing_domain::document::calculation::{CalculationStep, LineCalculation};
 use billing_domain::document::legal_particulars::{CorrectedDocument, LegalParticulars, PartyDetails, SupplyCategory};
 use billing_domain::document::lines::DocumentLine;
-use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
 use billing_domain::document::totals::{BilledProduct, DocumentContent, Tax};
-use billing_domain::document::{AppliedAtIssue, DocumentKind, Purpose};
+use billing_domain::document::{DocumentKind, Purpose};
 use billing_domain::money::{Currency, Money, MoneyError, Percentage};
 use billing_domain::party::bank::BankAccountProfile;
 use billing_domain::party::legal::{Language, PaperSize, tax_label};
 use billing_domain::ports::PrintError;
 use billing_domain::rating::RatedTier;
-use billing_domain::tax::{TaxBasis, TaxCategory, TaxInCurrency, TaxTreatment};
+use billing_domain::tax::{TaxBasis, TaxCategory};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
@@ -409,77 +410,6 @@ impl Writer<'_> {
         Ok(Detail { what, amount: Some(price(rated.amount)?) })
     }
 
-    fn sums(&self, content: &DocumentContent) -> PrintResult<Vec<Entry>> {
-        let (words, figures) = (self.words, &self.figures);
-        let mut sums = Vec::new();
-        let is_discounted = content.total_discount.minor() != 0;
-        if is_discounted {
-            sums.push(Entry::figure(words.sub_total, figures.money(content.sub_total)?));
-            let name = match content.products.as_slice() {
-                [product] => self.discount_name(product.rates.discount)?,
-                _ => words.discount.to_owned(),
-            };
-            sums.push(Entry::figure(name, figures.money(self.negated(content.total_discount)?)?));
-        }
-        let taxes: Vec<&Tax> = content.taxes.iter().filter(|tax| is_shown(tax)).collect();
-        // Without a tax, the net amount is the total.
-        if !taxes.is_empty() {
-            let net = content.sub_total.checked_sub(content.total_discount).map_err(unsummed)?;
-            sums.push(Entry::figure(words.net, figures.money(net)?));
-        }
-        for tax in taxes {
-            let label = format!("{}{}{}", self.tax_name(tax.treatment.rate)?, words.tax_on, figures.amount(tax.base)?);
-            sums.push(Entry::figure(label, figures.money(tax.amount)?));
-        }
-        if let Some(TaxInCurrency { rate, total, amounts: _ }) = self.paper.and_then(|paper| paper.tax_in_currency.as_ref()) {
-            let converted = figures.price(rate.rate.as_decimal(), rate.to)?;
-            let how = format!("1 {} = {converted} {}, {}", rate.from, rate.to, figures.date(rate.date)?);
-            let label = format!("{}{}{} ({how})", self.tax_label, words.tax_in, rate.to);
-            sums.push(Entry::figure(label, figures.money(*total)?));
-        }
-        sums.push(Entry::figure(words.total, figures.money(content.total)?));
-        if let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| !self.is_credit()) {
-            for AppliedAtIssue { document_number, amount } in &at_issue.applied {
-                let label = with(words.applied, &self.applied_name(document_number.as_ref()));
-                sums.push(Entry::figure(label, figures.money(self.negated(*amount)?)?));
-            }
-        }
-        Ok(sums)
-    }
-
-    /// Returns the number of the other document of an applied amount. An amount of a deposit has no document.
-    fn applied_name(&self, document_number: Option<&DocumentNumber>) -> String {
-        document_number.map_or_else(|| self.words.payment_received.to_owned(), DocumentNumber::to_string)
-    }
-
-    fn is_credit(&self) -> bool {
-        self.printout.head.kind == DocumentKind::Credit
-    }
-
-    /// Returns what is due after the amounts that were applied at the issue. A draft and a document of format 1 or 2 have none.
-    fn due(&self, content: &DocumentContent) -> Money {
-        self.printout.at_issue.as_ref().map_or(content.total, |at_issue| at_issue.due)
-    }
-
-    /// Returns the amount due, or the credited amount.
-    fn total(&self, content: &DocumentContent) -> PrintResult<Entry> {
-        let (label, amount) =
-            if self.is_credit() { (self.words.credited, content.total) } else { (self.words.amount_due, self.due(content)) };
-        Ok(Entry::figure(label, self.figures.money(amount)?))
-    }
-
-    /// Returns what a credit was applied to at its issue, and what is left of it.
-    fn rest(&self) -> PrintResult<Vec<Entry>> {
-        let Some(at_issue) = self.printout.at_issue.as_ref().filter(|_| self.is_credit()) else { return Ok(Vec::new()) };
-        let mut rest = Vec::new();
-        for AppliedAtIssue { document_number, amount } in &at_issue.applied {
-            let label = with(self.words.applied_to, &self.applied_name(document_number.as_ref()));
-            rest.push(Entry::figure(label, self.figures.money(self.negated(*amount)?)?));
-        }
-        rest.push(Entry::figure(self.words.credit_left, self.figures.money(at_issue.due)?));
-        Ok(rest)
-    }
-
     /// Returns the distinct reasons for tax exemptions. Reverse charge is named once, in the document's language.
     fn reasons(&self, content: &DocumentContent) -> Vec<Text> {
         let mut reasons: Vec<String> = Vec::new();
@@ -573,12 +503,6 @@ fn is_like(one: &str, other: &str) -> bool {
 
 fn unsummed(error: MoneyError) -> PrintError {
     PrintError::Failed(error.to_string())
-}
-
-/// Returns whether a tax is printed. It is omitted if nothing is subject to tax or if nothing is stated about the tax.
-fn is_shown(tax: &Tax) -> bool {
-    let TaxTreatment { rate, basis } = &tax.treatment;
-    *rate != Percentage::ZERO || basis.category.is_some_and(|category| category != TaxCategory::O)
 }
 
 /// Returns the exemption reason as text, or else its code.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::enums::{DocumentKindWord, DocumentStateWord, PurposeWord};
 
 /// Column names.
-pub const HEADINGS: [&str; 27] = [
+pub const HEADINGS: [&str; 28] = [
     "document_ref",
     "document_number",
     "kind",
@@ -29,6 +29,7 @@ pub const HEADINGS: [&str; 27] = [
     "paid_date",
     "sub_total",
     "total_discount",
+    "total_prepaid",
     "total_tax",
     "total",
     "paid_amount",
@@ -61,6 +62,7 @@ pub fn cells(row: &DocumentRow) -> [Cell<'_>; HEADINGS.len()] {
         day(row.paid_date),
         amount(row.sub_total),
         amount(row.total_discount),
+        amount(row.total_prepaid),
         amount(row.total_tax),
         amount(row.total),
         amount(row.paid),

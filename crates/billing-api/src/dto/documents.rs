@@ -3,7 +3,7 @@
 use billing_application::documents::{DocumentView, RelatedDocument};
 use billing_domain::contract::terms::QuantityStep;
 use billing_domain::document::lines::DocumentLine;
-use billing_domain::document::totals::{BilledProduct, Tax};
+use billing_domain::document::totals::{BilledProduct, PrepaidAmount, Tax};
 use billing_domain::party::BankTransferDetails;
 use billing_domain::party::appearance::Footer;
 use billing_domain::ports::PurposeKind;
@@ -98,11 +98,15 @@ answer! {
         sub_total: ExactNumber = content.sub_total,
         /// Sum of the discounts.
         total_discount: ExactNumber = content.total_discount,
+        /// Prepaid credit that the document takes after discounts and before tax, by grant and tax. On a credit, what it returns.
+        prepaid: Vec<DocumentPrepaidJson> = &content.prepaid,
+        /// Sum of the prepaid credit.
+        total_prepaid: ExactNumber = view.total_prepaid,
         /// Sum of the taxes.
         total_tax: ExactNumber = content.total_tax,
         /// Applied credits.
         credits_amount: ExactNumber = view.settlement.credits,
-        /// `sub_total − total_discount + total_tax`.
+        /// `sub_total − total_discount − total_prepaid + total_tax`.
         total: ExactNumber = content.total,
         /// Applied payments.
         paid_amount: ExactNumber = view.settlement.paid,
@@ -361,6 +365,22 @@ answer! {
 }
 
 answer! {
+    /// The prepaid credit of a grant that a document takes for the products with the same tax.
+    DocumentPrepaidJson of prepaid: PrepaidAmount {
+        /// Credit grant.
+        grant_ref: AssignedRef = prepaid.grant_ref,
+        /// Name of the grant.
+        name: LineText = &prepaid.name,
+        /// Tax of the products in percent.
+        tax_rate: ExactNumber = prepaid.treatment.rate,
+        /// Tax category; null for a rate of 0 without a category.
+        tax_category: Option<TaxCategoryWord> = prepaid.treatment.basis.category,
+        /// Amount. On a credit, the amount that it returns, above 0.
+        amount: ExactNumber = prepaid.amount,
+    }
+}
+
+answer! {
     /// The tax on all products of a document with the same rate, category and exemption reason.
     TaxJson of tax: Tax {
         /// Tax category; null for a rate of 0 without a category.
@@ -371,7 +391,7 @@ answer! {
         exemption_reason: Option<LineText> = tax.treatment.basis.exemption_reason.as_ref(),
         /// Tax in percent.
         rate: ExactNumber = tax.treatment.rate,
-        /// Net amount of the products with this tax.
+        /// Net amount of the products with this tax, less their prepaid credit.
         base: ExactNumber = tax.base,
         /// Tax amount.
         amount: ExactNumber = tax.amount,

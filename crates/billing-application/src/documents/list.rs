@@ -168,6 +168,8 @@ pub struct DocumentRow {
     pub sub_total: Money,
     /// The sum of the discounts.
     pub total_discount: Money,
+    /// The sum of the prepaid credit.
+    pub total_prepaid: Money,
     /// The sum of the taxes.
     pub total_tax: Money,
     /// The total with tax.
@@ -267,6 +269,7 @@ fn rows(
             paid_date: settlement.paid_date,
             sub_total: draft_content.content.sub_total,
             total_discount: draft_content.content.total_discount,
+            total_prepaid: draft_content.content.total_prepaid()?,
             total_tax: draft_content.content.total_tax,
             total: draft_content.content.total,
             paid: settlement.paid,

@@ -29,7 +29,7 @@ use billing_domain::document::{
 };
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::preview::{self, DocumentPreview};
-use billing_domain::money::Currency;
+use billing_domain::money::{Currency, Money};
 use billing_domain::party::{NetTerms, PaymentDetails};
 use billing_domain::ports::Tx;
 use billing_domain::receivables::{Application, ApplicationSource, WriteOff};
@@ -73,6 +73,8 @@ pub struct DocumentView {
     pub issued: Option<IssueDates>,
     /// Lines and totals.
     pub content: DocumentContent,
+    /// The sum of the prepaid amounts of the content.
+    pub total_prepaid: Money,
     /// The amounts paid, credited and used.
     pub settlement: Settlement,
     /// The outstanding amounts.
@@ -540,10 +542,7 @@ fn show_document(
             return unissued_view(book, head, stands, settlement, opened, content);
         }
         Lifecycle::Discarded(content) => {
-            let content = match content {
-                Some(content) => *content,
-                None => forgotten(book, &head)?,
-            };
+            let content = content.map_or_else(|| forgotten(book, &head), |content| Ok(*content))?;
             return unissued_view(book, head, stands, settlement, opened, content);
         }
     };
@@ -622,6 +621,7 @@ fn unissued_view(
         owed: settlement.owed(head.kind, status, draft_content.content.total)?,
         applications: Vec::new(),
         write_offs: Vec::new(),
+        total_prepaid: draft_content.content.total_prepaid()?,
         content: draft_content.content,
         settlement,
         po_number: draft_content.po_number,

@@ -20,3 +20,11 @@ pub struct PrepaidAmount {
     /// The amount, with the sign of the document's kind: credit that a credit note returns is above zero.
     pub amount: Money,
 }
+
+impl PrepaidAmount {
+    /// Returns the name of the grant, with the number of the invoice that sold the credit: `Credit, UB-INV-1`.
+    pub fn label(&self) -> String {
+        let name = self.name.as_str();
+        self.sold_by.as_ref().map_or_else(|| name.to_owned(), |number| format!("{name}, {number}"))
+    }
+}

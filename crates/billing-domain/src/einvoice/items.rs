@@ -98,13 +98,12 @@ pub(super) fn allowances(content: &DocumentContent) -> Vec<Allowance> {
 
 /// Returns prepaid credit as an allowance. Its reason names the invoice that sold the credit.
 fn prepaid_allowance(prepaid: &PrepaidAmount) -> Allowance {
-    let name = prepaid.name.as_str();
     Allowance {
         amount: prepaid.amount,
         percentage: None,
         category: category_of(&prepaid.treatment),
         rate: prepaid.treatment.rate,
-        reason: filled(&prepaid.sold_by.as_ref().map_or_else(|| name.to_owned(), |number| format!("{name}, {number}"))),
+        reason: filled(&prepaid.label()),
         reason_code: None,
     }
 }

@@ -2,15 +2,16 @@
 
 mod factur_x;
 mod printouts;
+mod sums;
 
 use std::path::PathBuf;
 use std::process::Command;
 
+use billing_domain::document::DocumentKind;
 use billing_domain::document::calculation::{LineCalculation, Proration};
 use billing_domain::document::legal_particulars::CorrectedDocument;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::printout::Printout;
-use billing_domain::document::{AppliedAtIssue, AtIssue, DocumentKind};
 use billing_domain::party::appearance::{Logo, LogoFormat};
 use billing_domain::party::legal::{Language, PaperSize};
 use billing_domain::ports::{DocumentPrinter as _, PrintError};
@@ -450,37 +451,6 @@ fn number(kind: DocumentKind, sequence: u64) -> DocumentNumber {
 }
 
 #[test]
-fn what_was_applied_at_the_issue_is_above_what_is_due() {
-    let mut settled = invoice();
-    let applied = vec![
-        AppliedAtIssue { document_number: Some(number(DocumentKind::Credit, 3)), amount: eur(2_857) },
-        AppliedAtIssue { document_number: None, amount: eur(1_000) },
-    ];
-    settled.at_issue = AtIssue::new(eur(11_674), applied).ok();
-    let wanted = [
-        "Total 116.74 EUR",
-        "Applied: MAIN-CRD-3 -28.57 EUR",
-        "Applied: Payment -10.00 EUR",
-        "Amount due 78.17 EUR",
-        "IBAN DE89 3704 0044 0532 0130 00",
-        "Scan to pay",
-    ];
-    assert_says(&text("applied", &settled), &wanted);
-
-    let applied = vec![AppliedAtIssue { document_number: Some(number(DocumentKind::Credit, 3)), amount: eur(11_674) }];
-    settled.at_issue = AtIssue::new(eur(11_674), applied).ok();
-    let paid = text("nothing-due", &settled);
-    assert_says(&paid, &["Applied: MAIN-CRD-3 -116.74 EUR", "Amount due 0.00 EUR", "Notes"]);
-    assert!(!paid.iter().any(|line| line.contains("IBAN") || line.contains("Scan")), "nothing is to be paid: {paid:#?}");
-
-    let mut credit = printout(DocumentKind::Credit, vec![("API", "0", "19", NONE, vec![fixed("Fee", eur(100))])]);
-    let applied = vec![AppliedAtIssue { document_number: Some(number(DocumentKind::Invoice, 1042)), amount: eur(100) }];
-    credit.at_issue = AtIssue::new(eur(119), applied).ok();
-    let wanted = ["Amount credited 1.19 EUR", "Applied to MAIN-INV-1042 -1.00 EUR", "Credit left 0.19 EUR", "Notes"];
-    assert_says(&text("credit-applied", &credit), &wanted);
-}
-
-#[test]
 fn a_line_shows_the_factors_of_its_amount() {
     let included = LineCalculation {
         included_quantity: Some(dec("10000")),
@@ -540,14 +510,6 @@ fn the_tax_the_countries_and_reverse_charge_are_in_the_documents_language() {
     let own = TaxBasis { exemption_reason: Some(line("Art. 196 Directive 2006/112/CE")), ..fixtures::reverse_charge() };
     let own = printout_between(&between, DocumentKind::Invoice, fixtures::eur(), billed("0", own));
     assert_says(&text("autoliquidation-196", &own), &["Autoliquidation (Art. 196 Directive 2006/112/CE)"]);
-}
-
-#[test]
-fn no_sum_is_stated_twice() {
-    let untaxed = printout(DocumentKind::Invoice, vec![("Fees", "10", "0", NONE, vec![fixed("Fee", eur(10_000))])]);
-    let lines = text("untaxed", &untaxed);
-    assert_says(&lines, &["Subtotal 100.00 EUR", "Discount 10% -10.00 EUR", "Total 90.00 EUR", "Amount due 90.00 EUR"]);
-    assert!(!lines.iter().any(|line| line.starts_with("Net amount")), "{lines:#?}");
 }
 
 #[test]

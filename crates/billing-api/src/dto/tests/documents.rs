@@ -5,7 +5,10 @@ use billing_domain::charge::Charges;
 use billing_domain::contract::Contract;
 use billing_domain::document::lines::{DiscountAndTax, FamilySums};
 use billing_domain::document::linking::SlotKind;
-use billing_domain::document::totals::{DocumentContent, RatedLines, UsageTotals, lines_of_period, total_up, usage_key};
+use billing_domain::document::numbering::DocumentNumber;
+use billing_domain::document::totals::{
+    DocumentContent, PrepaidAmount, RatedLines, UsageTotals, lines_of_period, total_up, usage_key,
+};
 use billing_domain::document::{
     AppliedAtIssue, AtIssue, CONTENT_FORMAT, DocumentKind, DocumentState, LifecycleStatus, OutstandingAmounts, Parties, Purpose,
     Settlement,
@@ -13,7 +16,7 @@ use billing_domain::document::{
 use billing_domain::money::{Currency, Money};
 use billing_domain::party::NetTerms;
 use billing_domain::ports::IdSource;
-use billing_domain::refs::{DocumentRef, EventRef};
+use billing_domain::refs::{CreditGrantRef, DocumentRef, EventRef};
 use billing_domain::usage::{CountedEvent, UsageTotal};
 use billing_testkit::{CountingIds, fixtures};
 use insta::assert_snapshot;
@@ -97,6 +100,7 @@ pub(super) fn preview(currency: Currency) -> DocumentView {
         owed: OutstandingAmounts { amount_due: Some(content.total), written_off: Money::zero(currency), unapplied: None },
         applications: Vec::new(),
         write_offs: Vec::new(),
+        total_prepaid: content.total_prepaid().expect("a small sum"),
         content,
         po_number: None,
         note: None,
@@ -271,6 +275,8 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       ],
       "sub_total": 100.00,
       "total_discount": 10.00,
+      "prepaid": [],
+      "total_prepaid": 0.00,
       "total_tax": 17.10,
       "credits_amount": 0.00,
       "total": 107.10,
@@ -322,6 +328,33 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
       "missing_glyphs": null
     }
     "#);
+}
+
+#[test]
+fn prepaid_credit_is_shown_between_discount_and_tax() {
+    let mut view = preview(fixtures::eur());
+    let prepaid = |name: &str, sold_by, cents| PrepaidAmount {
+        grant_ref: CreditGrantRef::from_uuid(CountingIds::new().new_id()),
+        name: fixtures::line(name),
+        sold_by,
+        treatment: fixtures::taxed("19.00"),
+        amount: fixtures::cents(cents),
+    };
+    let number =
+        DocumentNumber { prefix: fixtures::entity("main").profile.number_prefix, kind: DocumentKind::Invoice, sequence: 1 };
+    let taken = vec![prepaid("Gift", None, 500), prepaid("Credit", Some(number), 3500)];
+    view.content = view.content.with_prepaid(view.kind, taken, &FamilySums::default()).expect("small amounts");
+    view.total_prepaid = view.content.total_prepaid().expect("a small sum");
+    assert_fits(&DocumentJson::from(&view));
+    let shown = posted_back(&DocumentJson::from(&view));
+    let gift =
+        r#"{"grant_ref":"019b76da-a801-7000-8000-000000000001","name":"Gift","tax_rate":19.00,"tax_category":"S","amount":5.00}"#;
+    let credit = gift.replace("Gift", "Credit").replace("5.00", "35.00");
+    assert_eq!(shown["prepaid"].to_string(), format!("[{gift},{credit}]"));
+    // 100.00 less a discount of 10.00 and credit of 40.00, and 19 % of the rest.
+    let totals = ["sub_total", "total_discount", "total_prepaid", "total_tax", "total"].map(|name| shown[name].to_string());
+    assert_eq!(totals, ["100.00", "10.00", "40.00", "9.50", "59.50"]);
+    assert_eq!(shown["taxes"][0]["base"].to_string(), "50.00");
 }
 
 #[test]
@@ -435,6 +468,8 @@ fn an_issued_document_is_shown_with_its_dates_its_parent_and_what_was_paid() {
       ],
       "sub_total": 100.00,
       "total_discount": 10.00,
+      "prepaid": [],
+      "total_prepaid": 0.00,
       "total_tax": 17.10,
       "credits_amount": 0.10,
       "total": 107.10,
