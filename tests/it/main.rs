@@ -24,6 +24,7 @@ mod contract_requests;
 mod corners;
 mod corrected_records;
 mod corrections;
+mod credit;
 mod dependency_rule;
 mod deposits;
 mod documentation;

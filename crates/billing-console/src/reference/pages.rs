@@ -26,6 +26,7 @@ const SOURCES: &[(&str, &str)] = sources![
     "guides/corrections",
     "guides/tokens-by-model",
     "guides/spend-limits",
+    "guides/prepaid-credit",
     "guides/usage-from-other-systems",
     "guides/void-credit-or-edit",
     "guides/time-zones",
