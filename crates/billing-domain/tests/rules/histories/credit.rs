@@ -8,6 +8,7 @@ use billing_domain::credit::{CreditGrant, CreditGrantEdit, CreditSale, NewCredit
 use billing_domain::document::totals::DocumentContent;
 use billing_domain::document::{BookDocument, DocumentKind, DocumentState, LifecycleStatus};
 use billing_domain::ledger::Entry;
+use billing_domain::ledger::credit::CreditView;
 use billing_domain::money::{Currency, Money};
 use billing_domain::patch::Patch;
 use billing_domain::receivables::AccountKey;
@@ -83,15 +84,22 @@ impl World {
 
     /// Loads the present state and amounts of the sales of credit, as an application would.
     pub(crate) fn learn_sales(&mut self) -> Checked {
-        let Some(mut credit) = self.book.credit().cloned() else { return Ok(()) };
+        if let Some(credit) = self.credit_now()? {
+            self.book.set_credit(credit);
+        }
+        Ok(())
+    }
+
+    /// Returns the credit with the present state and amounts of its sales.
+    pub(crate) fn credit_now(&self) -> Result<Option<CreditView>, String> {
+        let Some(mut credit) = self.book.credit().cloned() else { return Ok(None) };
         for sale in credit.grants.iter_mut().filter_map(|grant| grant.sale.as_mut()) {
             let document = self.book.document(sale.document_ref).ok_or("a sale without a document")?;
             sale.state = document.state().map_err(|error| error.to_string())?;
             let net = self.book.sums_of(sale.document_ref).net(document.head.currency);
             sale.family_net = net.map_err(|error| error.to_string())?;
         }
-        self.book.set_credit(credit);
-        Ok(())
+        Ok(Some(credit))
     }
 
     /// Grants credit.

@@ -100,8 +100,11 @@ impl World {
 
     /// Returns the grants with the amounts that the ledger has.
     pub(crate) fn grant_balances(&self) -> Result<Vec<(CreditGrant, CreditBalance)>, String> {
-        let draws = self.book.draft_draws().map_err(|error| error.to_string())?;
+        let Some(credit) = self.credit_now()? else { return Ok(Vec::new()) };
+        let mut book = self.book.clone();
+        book.set_credit(credit.clone());
+        let draws = book.draft_draws().map_err(|error| error.to_string())?;
         let balance = |grant: &CreditGrant| Ok((grant.clone(), grant.balance(&draws).map_err(|error| error.to_string())?));
-        self.book.credit().into_iter().flat_map(|credit| &credit.grants).map(balance).collect()
+        credit.grants.iter().map(balance).collect()
     }
 }
