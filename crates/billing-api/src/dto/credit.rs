@@ -176,6 +176,8 @@ answer! {
         tax_rate: ExactNumber = treatment.rate,
         /// Tax category of the covered amounts; null for a rate of 0 without a category.
         tax_category: Option<TaxCategoryWord> = treatment.basis.category,
+        /// Currency of the amount.
+        currency: CurrencyCode = amount.currency(),
         /// Amount; below 0 if the document returned it, or was voided.
         amount: ExactNumber = *amount,
         /// When the document was issued or voided.

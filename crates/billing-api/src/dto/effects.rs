@@ -56,6 +56,8 @@ answer! {
     CreditChangeJson of change: CreditChange {
         /// Grant.
         grant_ref: AssignedRef = change.grant_ref,
+        /// Currency of the amounts.
+        currency: CurrencyCode = change.free.currency(),
         /// Free credit before the change.
         free_before: ExactNumber = change.free_before,
         /// Free credit after the change.
