@@ -40,17 +40,20 @@ const MORE: [(&str, &[&str]); 4] = [
             "do/delete-charge",
             "do/delete-limit",
             "do/deposit",
+            "do/grant-credit",
             "do/issue",
             "do/limit",
             "do/pay",
             "do/refund",
             "do/refund-payment",
             "do/reverse",
+            "do/sell-credit",
             "do/unapply",
             "do/void",
             "do/write-off",
             "edit/charges",
             "edit/contracts",
+            "edit/credit",
             "edit/customers",
             "edit/limits",
             "new/billing-runs",
@@ -186,6 +189,8 @@ fn make_world(owner: &Client, software: &Client) {
     // The limit is above all usage of the test, and the hold is open until its end.
     let limit = json!({"metric": "OWED", "customer_ref": catalog::ACME, "currency": "EUR", "max": 1_000_000});
     software.post("/api/limits/", &limit).ok();
+    let credit = json!({"customer_ref": catalog::ACME, "currency": "EUR", "amount": 10, "name": "Welcome credit"});
+    software.post("/api/credit_grants/", &credit).ok();
     let held = json!({"usage_product_ref": "api-calls", "quantity": 1});
     let hold = json!({"hold_ref": "job-1", "customer_ref": catalog::ACME, "usage": [held], "expires_in": 3600});
     software.post("/api/usage/holds/", &hold).ok();

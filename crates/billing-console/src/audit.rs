@@ -27,6 +27,7 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
     ("CONTRACT", "contract", Some("contracts")),
     ("CHARGE", "charge", Some("charges")),
     ("LIMIT", "limit", Some("limits")),
+    ("CREDIT_GRANT", "credit grant", Some("credit")),
     ("DOCUMENT", "document", Some("documents")),
     ("PAYMENT", "payment", None),
     ("APPLICATION", "credit", None),
@@ -382,6 +383,8 @@ mod tests {
         assert!(page.contains(&format!("<a href=\"/console/contracts/{ID}\">C-28</a>")), "{page}");
         let page = shown(&entry("CREATE", "LIMIT", &json!("SPEND"), &Value::Null, &Value::Null));
         assert!(page.contains(&format!("<a href=\"/console/limits/{ID}\">Spend</a>")), "{page}");
+        let page = shown(&entry("CREATE", "CREDIT_GRANT", &json!("Welcome"), &Value::Null, &Value::Null));
+        assert!(page.contains(&format!("credit grant <a href=\"/console/credit/{ID}\">Welcome</a>")), "{page}");
         let gone = entry("DELETE", "WEBHOOK_ENDPOINT", &Value::Null, &Value::Null, &Value::Null);
         assert!(!shown(&gone).contains(ID) && !shown(&gone).contains("<a "), "{}", shown(&gone));
         let mut unnamed = entry("VOID", "DOCUMENT", &json!("<b>"), &Value::Null, &Value::Null);

@@ -1,8 +1,10 @@
-//! The pages of a customer: an overview with balance, limits, contracts, documents, payments and usage, and the account statement.
+//! The pages of a customer: an overview with balance, credit, limits, contracts, documents, payments and usage, and the account
+//! statement.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::credit::{CreditAnswers, credit_of};
 use crate::document::payment_table;
 use crate::limits::{LimitAnswers, limits_and_holds};
 use crate::list::{Listing, table};
@@ -33,6 +35,8 @@ pub struct CustomerAnswers {
     pub payments: Value,
     /// The latest deposits and their refunds.
     pub deposits: JsonAnswer<Vec<PaymentJson>>,
+    /// The prepaid credit.
+    pub credit: CreditAnswers,
     /// The limits and the open holds.
     pub limits: LimitAnswers,
     /// Rendered recent usage.
@@ -50,7 +54,7 @@ pub struct CustomerAnswers {
 /// Renders the page of a customer.
 pub fn customer(answers: &CustomerAnswers) -> Markup {
     let CustomerAnswers { customer, balance, contracts, documents, payments, deposits, usage, e_invoice, .. } = answers;
-    let CustomerAnswers { limits, may_edit, may_contract, may_pay, .. } = answers;
+    let CustomerAnswers { credit, limits, may_edit, may_contract, may_pay, .. } = answers;
     let at = customer.view();
     let reference = at.customer_ref().to_text();
     let of_customer = query(&[("customer_ref", &reference)]);
@@ -63,6 +67,7 @@ pub fn customer(answers: &CustomerAnswers) -> Markup {
             @if *may_edit { a.button.plain href=(href(&["edit", "customers", &reference])) { "Edit" } }
         }
         (section("Amounts due", &amounts_due(balance.view())))
+        (credit_of(&reference, credit))
         (limits_and_holds(&reference, limits, JsonView::of(contracts)))
         (some_of(&CONTRACTS, CONTRACTS_OF, JsonView::of(contracts), &of_customer))
         (some_of(&DOCUMENTS, DOCUMENTS_OF, JsonView::of(documents), &of_customer))
@@ -136,6 +141,8 @@ fn missing_term(pointer: &str) -> String {
 }
 
 fn amounts_due(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
+    let entities = || balance.items().map(|account| account.entity_ref().to_text());
+    let has_entities = entities().any(|entity| entities().any(|other| other != entity));
     html! {
         @if balance.items().next().is_none() { p.muted { "No issued documents yet." } }
         div.cards {
@@ -146,6 +153,16 @@ fn amounts_due(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
                     p { (money(account.due(), &currency)) }
                     p.muted { "Overdue: " (money(account.overdue(), &currency)) }
                     p.muted { "Unapplied: " (money(account.unapplied(), &currency)) }
+                    @if account.credit_free().is_amount() || account.credit_covered().is_amount() {
+                        p.muted {
+                            "Prepaid credit: " (money(account.credit_free(), &currency)) " free, "
+                            (money(account.credit_covered(), &currency)) " covers drafts"
+                        }
+                    }
+                    @if has_entities {
+                        @let entity = account.entity_ref().to_text();
+                        p.muted { "to " (link(Some(href(&["entities", &entity])), &entity)) }
+                    }
                 }
             }
         }
@@ -247,6 +264,7 @@ mod tests {
             documents: json!([]),
             payments: json!([]),
             deposits: json!([]).into(),
+            credit: CreditAnswers { may_grant: true, ..CreditAnswers::default() },
             limits: LimitAnswers { may_limit: true, ..LimitAnswers::default() },
             usage: html! {},
             e_invoice: Value::Null.into(),
@@ -263,6 +281,8 @@ mod tests {
             "/console/new/contracts?customer_ref=a%2Fb",
             "/console/customers/a%2Fb/statement",
             "/console/do/deposit/a%2Fb",
+            "/console/do/grant-credit/a%2Fb",
+            "/console/do/sell-credit/a%2Fb",
             "/console/do/limit/a%2Fb",
             "/console/edit/customers/a%2Fb",
         ] {
@@ -282,6 +302,7 @@ mod tests {
             assert!(payer.contains(&format!("href=\"/console/do/{what}/p1\"")), "{what}: {payer}");
         }
         let may = CustomerAnswers {
+            credit: CreditAnswers::default(),
             limits: LimitAnswers::default(),
             may_edit: false,
             may_contract: false,
@@ -294,6 +315,24 @@ mod tests {
             reader.contains("href=\"/console/documents/d1\">UB-INV-1") && reader.contains("/console/payments?customer_ref=a%2Fb")
         );
         assert!(!reader.contains("/new/contracts") && !reader.contains("/edit/") && !reader.contains("Limits"), "{reader}");
+    }
+
+    #[test]
+    fn an_amount_due_has_the_credit_of_its_account() {
+        let account = |entity: &str, free: u8, covered: u8| json!({"entity_ref": entity, "currency": "EUR", "due": 5, "credit_free": free, "credit_covered": covered});
+        let shown = |accounts: Value| amounts_due(JsonView::of(&accounts)).into_string();
+        let page = shown(json!([account("seller", 20, 30), account("branch", 0, 0)]));
+        for part in [
+            "Prepaid credit: ",
+            ">20.00 <span",
+            " free, ",
+            ">30.00 <span",
+            " covers drafts",
+            "to <a href=\"/console/entities/branch\">",
+        ] {
+            assert_eq!(page.matches(part).count(), 1, "{part}: {page}");
+        }
+        assert!(!shown(json!([account("seller", 0, 0)])).contains("to <a"), "the only entity needs no name");
     }
 
     #[test]

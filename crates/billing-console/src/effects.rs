@@ -1,16 +1,19 @@
 //! The preview of a change's effects on documents: the amounts before and after the change in one table, with totals.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 
 use crate::document::{lines, title, totals};
 use crate::parts::{amount_alone, day, href, link, name, words};
 use billing_api::dto::documents::DocumentJson;
-use billing_api::dto::effects::{DocumentChangeJson, EffectsJson, FigureChangeJson};
+use billing_api::dto::effects::{CreditChangeJson, DocumentChangeJson, EffectsJson, FigureChangeJson};
 use billing_api::dto::imports::UndoResultJson;
 use billing_api::dto::values::DateText;
 use billing_api::dto::warnings::WarningJson;
 use billing_api::json_view::{JsonAnswer, JsonView};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A change that awaits confirmation.
 #[derive(Clone, Debug)]
@@ -56,12 +59,17 @@ const EFFECTS: &[(&str, &str)] = &[
 const MAX_ROWS: usize = 50;
 /// Maximum number of documents in a currency after an undo.
 const MAX_UNDONE: usize = 20;
+/// Maximum number of grants whose free credit is shown.
+pub const MAX_CREDITS: usize = 20;
+/// Field that the console adds to a change of free credit: the name of the grant. The API has it in an answer of its own. A grant
+/// that the change would create has none.
+pub const GRANT_NAME: &str = "grant_name";
 /// Maximum number of documents that are shown with all lines.
 const MAX_WHOLE: usize = 5;
 
-/// Returns whether the change affects any document.
+/// Returns whether the change affects any document or any free credit.
 pub fn is_seen(effects: JsonView<'_, EffectsJson>) -> bool {
-    !effects.changes().is_empty()
+    !effects.changes().is_empty() || !effects.credits().is_empty()
 }
 
 /// Renders the preview page.
@@ -124,6 +132,7 @@ pub(crate) fn amount_changes(effects: JsonView<'_, EffectsJson>) -> Markup {
                 @for totals in effects.totals().items() {
                     (group(effects, &totals.currency().to_text(), &OUTSTANDING, totals.outstanding()))
                 }
+                (free_credit(effects.credits()))
             }
         }
     }
@@ -209,6 +218,38 @@ fn group(
     }
 }
 
+/// Renders the free credit of grants before and after the change, grouped by currency.
+fn free_credit(credits: JsonView<'_, Vec<CreditChangeJson>>) -> Markup {
+    let shown: Vec<JsonView<'_, CreditChangeJson>> = credits.items().take(MAX_CREDITS).collect();
+    let currencies: BTreeSet<String> = shown.iter().map(|change| change.currency().to_text()).collect();
+    let more = credits.items().count() - shown.len();
+    html! {
+        @for currency in &currencies {
+            tbody {
+                tr { th colspan="4" scope="rowgroup" { "Free prepaid credit in " (currency) } }
+                @for change in shown.iter().filter(|change| change.currency().is(currency)) {
+                    @let grant = change.any().named(GRANT_NAME);
+                    @let page = href(&["credit", &change.grant_ref().to_text()]);
+                    tr {
+                        th scope="row" { @if grant.is_there() { (link(Some(page), &grant.to_text())) } @else { "New credit" } }
+                        (amounts(JsonView::of(&figure_of(*change)), currency))
+                    }
+                }
+            }
+        }
+        @if more > 0 { tbody { tr { td colspan="4" { "Further grants whose free credit would change: " (more) } } } }
+    }
+}
+
+/// Returns a change of free credit as the change of a figure.
+fn figure_of(change: JsonView<'_, CreditChangeJson>) -> Value {
+    let (before, after) = (change.free_before(), change.free());
+    let [was, is] = [before, after].map(|amount| Decimal::from_str_exact(&amount.to_text()).unwrap_or_default());
+    // The difference keeps its exact digits, like the amounts.
+    let difference = serde_json::from_str::<Value>(&(is - was).normalize().to_string()).unwrap_or_default();
+    json!({"before": before.json(), "after": after.json(), "difference": difference})
+}
+
 /// Renders a document with its effect and period.
 fn document(effects: JsonView<'_, EffectsJson>, change: JsonView<'_, DocumentChangeJson>) -> Markup {
     let reference = change.document_ref();
@@ -268,8 +309,6 @@ pub(crate) fn whole_documents(effects: JsonView<'_, EffectsJson>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn shown(effects: Value) -> String {
@@ -348,6 +387,28 @@ mod tests {
     fn what_touches_no_document_says_so() {
         let nothing = json!({"opened": [], "issued": [], "changes": []});
         assert!(!is_seen(JsonView::of(&nothing)) && shown(nothing).contains("No documents would change."));
+    }
+
+    #[test]
+    fn free_credit_is_shown_before_and_after_the_change_and_new_credit_has_no_page() {
+        let credit = |name: Value, currency: &str, before: Value, after: Value| json!({"grant_ref": "g", GRANT_NAME: name, "currency": currency, "free_before": before, "free": after});
+        let some = json!([
+            credit(json!("Welcome <b>"), "EUR", json!(25), json!(12.5)),
+            credit(Value::Null, "EUR", json!(0), json!(100)),
+            credit(json!("Other"), "USD", json!(1), json!(0)),
+        ]);
+        let page = shown(json!({"changes": [], "credits": some}));
+        let found =
+            places(&page, ["Free prepaid credit in EUR", ">Welcome &lt;b&gt;</a>", "New credit", "credit in USD", ">Other</a>"]);
+        assert!(found.is_sorted(), "{page}");
+        for part in ["href=\"/console/credit/g\"", ">25.00<", ">12.50<", ">\u{2212}12.50<", ">+<data", ">\u{2212}1.00<"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let many = vec![credit(json!("Welcome"), "EUR", json!(1), json!(0)); MAX_CREDITS + 2];
+        let page = shown(json!({"credits": many}));
+        assert_eq!(page.matches(">Welcome</a>").count(), MAX_CREDITS);
+        assert!(page.contains("would change: 2"), "{page}");
+        assert!(!shown(json!({"changes": [], "credits": []})).contains("prepaid"), "no credit changes");
     }
 
     #[test]

@@ -26,6 +26,7 @@ const NAVIGATION: &[NavigationGroup] = &[
             ("payments", "Payments"),
             ("charges", "Charges"),
             ("limits", "Limits"),
+            ("credit", "Credit"),
             ("billing-runs", "Billing runs"),
         ],
     },
@@ -57,7 +58,7 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static str> {
 }
 
 /// Parts without an entry of their own, and the part whose entry is current there.
-const BELOW: [(&str, &str); 1] = [("deliveries", "webhooks")];
+const BELOW: [(&str, &str); 2] = [("deliveries", "webhooks"), ("draws", "credit")];
 
 /// Parts that only owners can see.
 const OF_OWNERS: [&str; 2] = ["keys", "team"];

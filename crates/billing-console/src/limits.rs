@@ -7,7 +7,7 @@ use crate::figure::billionths;
 use crate::parts::{amount_text, day, grouped, href, instant, link, money, name, number, section, words};
 use billing_api::dto::contract_view::ContractJson;
 use billing_api::dto::holds::{HoldEntryJson, HoldJson};
-use billing_api::dto::limits::LimitJson;
+use billing_api::dto::limits::{AccountCreditJson, CustomerLimitsJson, LimitJson};
 use billing_api::dto::wire::ExactNumber;
 use billing_api::json_view::{JsonAnswer, JsonView};
 
@@ -22,6 +22,8 @@ const MARK: i128 = 6;
 pub struct LimitAnswers {
     /// The limits with their numbers.
     pub limits: JsonAnswer<Vec<LimitJson>>,
+    /// What is left of the limits, with the prepaid credit that is free today; null if no limit counts what the customer owes.
+    pub left: JsonAnswer<Vec<CustomerLimitsJson>>,
     /// The open holds.
     pub holds: JsonAnswer<Vec<HoldJson>>,
     /// Whether the visitor may create, edit and delete limits.
@@ -33,11 +35,11 @@ pub struct LimitAnswers {
 /// Renders the limits and the open holds of a customer; nothing if there are none and none can be created. `contracts` has the
 /// numbers of the contracts and the names of their products, as far as the page has them.
 pub(crate) fn limits_and_holds(reference: &str, answers: &LimitAnswers, contracts: JsonView<'_, Vec<ContractJson>>) -> Markup {
-    let LimitAnswers { limits, holds, may_limit, may_release } = answers;
+    let LimitAnswers { limits, holds, may_limit, may_release, .. } = answers;
     html! {
         @if *may_limit || !limits.view().is_empty() {
             (section("Limits", &html! {
-                @if limits.view().is_empty() { p.muted { "No limits." } } @else { (limit_table(limits.view(), contracts, *may_limit)) }
+                @if limits.view().is_empty() { p.muted { "No limits." } } @else { (limit_table(answers, contracts)) }
                 @if *may_limit { p { a.button.plain href=(href(&["do", "limit", reference])) { "New limit" } } }
             }))
         }
@@ -45,7 +47,31 @@ pub(crate) fn limits_and_holds(reference: &str, answers: &LimitAnswers, contract
     }
 }
 
-fn limit_table(limits: JsonView<'_, Vec<LimitJson>>, contracts: JsonView<'_, Vec<ContractJson>>, may_limit: bool) -> Markup {
+/// Returns whether a limit counts what its customer owes.
+pub(crate) fn is_owed(limit: JsonView<'_, LimitJson>) -> bool {
+    limit.metric().is("OWED")
+}
+
+/// Returns whether a limit counts the prepaid credit of its customer. Its number falls to the thresholds, and it has no maximum.
+pub(crate) fn is_prepaid(limit: JsonView<'_, LimitJson>) -> bool {
+    limit.metric().is("PREPAID")
+}
+
+/// Returns the prepaid credit that is free today beside an amount owed to the same entity in the same currency, if there is any.
+pub(crate) fn free_credit<'v>(
+    limit: JsonView<'_, LimitJson>,
+    left: JsonView<'v, Vec<CustomerLimitsJson>>,
+) -> Option<JsonView<'v, ExactNumber>> {
+    let (entity_ref, currency) = (limit.entity_ref().to_text(), limit.currency().to_text());
+    let of_account =
+        |credit: JsonView<'_, AccountCreditJson>| credit.entity_ref().is(&entity_ref) && credit.currency().is(&currency);
+    let mut credit = left.items().flat_map(|customer| customer.credit().items());
+    let free = credit.find(|credit| of_account(*credit)).map(|credit| credit.free());
+    free.filter(|free| is_owed(limit) && free.is_amount())
+}
+
+fn limit_table(answers: &LimitAnswers, contracts: JsonView<'_, Vec<ContractJson>>) -> Markup {
+    let LimitAnswers { limits, left, may_limit, .. } = answers;
     html! {
         div.scrolls tabindex="0" role="region" aria-label="Limits" {
             table {
@@ -56,9 +82,9 @@ fn limit_table(limits: JsonView<'_, Vec<LimitJson>>, contracts: JsonView<'_, Vec
                     th.amount scope="col" { "Held" }
                     th.amount scope="col" { "Max" }
                     th.amount scope="col" { "Thresholds" }
-                    @if may_limit { th scope="col" { span.first { "Actions" } } }
+                    @if *may_limit { th scope="col" { span.first { "Actions" } } }
                 } }
-                tbody { @for limit in limits.items() {
+                tbody { @for limit in limits.view().items() {
                     @let (limit_ref, currency) = (limit.limit_ref().to_text(), limit.currency().to_text());
                     tr {
                         th scope="row" {
@@ -66,13 +92,18 @@ fn limit_table(limits: JsonView<'_, Vec<LimitJson>>, contracts: JsonView<'_, Vec
                             (watched(limit, contracts))
                         }
                         td { (level(limit)) }
-                        td.amount { (money(limit.value(), &currency)) }
+                        td.amount {
+                            (money(limit.value(), &currency))
+                            @if let Some(free) = free_credit(limit, left.view()) {
+                                div.muted { "Prepaid credit: " (money(free, &currency)) }
+                            }
+                        }
                         td.amount { @if limit.held().is_amount() { (money(limit.held(), &currency)) } }
-                        td.amount { @if limit.max().is_there() { (money(limit.max(), &currency)) } @else { span.muted { "any" } } }
+                        td.amount { (max(limit)) }
                         td.amount { @for threshold in limit.thresholds().items() { div { (money(threshold, &currency)) } } }
-                        @if may_limit {
+                        @if *may_limit {
                             td { div.links {
-                                a href=(href(&["edit", "limits", &limit_ref])) { "Raise" }
+                                a href=(href(&["edit", "limits", &limit_ref])) { (if is_prepaid(limit) { "Edit" } else { "Raise" }) }
                                 a href=(href(&["do", "delete-limit", &limit_ref])) { "Delete" }
                             } }
                         }
@@ -116,10 +147,23 @@ fn product_of(limit: JsonView<'_, LimitJson>, contracts: JsonView<'_, Vec<Contra
     (number, product.unwrap_or_else(|| format!("product {product_no}")))
 }
 
-/// Renders how far the number of a limit is below or above its maximum, with a bar. A limit without a maximum has none.
+/// Renders the maximum of a limit. Prepaid credit has none.
+fn max(limit: JsonView<'_, LimitJson>) -> Markup {
+    html! {
+        @if limit.max().is_there() { (money(limit.max(), &limit.currency().to_text())) }
+        @else if !is_prepaid(limit) { span.muted { "any" } }
+    }
+}
+
+/// Renders how far the number of a limit is below or above its maximum, with a bar. A limit without a maximum has none. Prepaid
+/// credit shows the lowest threshold that its number has fallen to.
 fn level(limit: JsonView<'_, LimitJson>) -> Markup {
     let currency = limit.currency().to_text();
+    let amount = |number: JsonView<'_, ExactNumber>| billionths(&number.to_text()).unwrap_or_default();
+    // Thresholds ascend.
+    let reached = limit.thresholds().items().find(|threshold| is_prepaid(limit) && amount(limit.value()) <= amount(*threshold));
     html! {
+        @if let Some(reached) = reached { div.above { "at most " (money(reached, &currency)) } }
         @if limit.max().is_there() {
             (bar(limit))
             @if limit.above().is_amount() { div.above { (money(limit.above(), &currency)) " above max" } }
@@ -296,6 +340,45 @@ mod tests {
         assert!(prepaid.contains("class=\"room\"") && !prepaid.contains("class=\"used\""), "{prepaid}");
         let any = shown_of(&[("max", Value::Null), ("left", Value::Null)]);
         assert!(!any.contains("<svg") && any.contains(">any<") && any.contains("490.00"), "{any}");
+    }
+
+    #[test]
+    fn an_amount_owed_has_the_free_credit_of_its_account_beside_it() {
+        let credit = |entity: &str, currency: &str, free: u8| json!({"entity_ref": entity, "currency": currency, "free": free});
+        let left = json!([{"credit": [credit("seller", "USD", 7), credit("branch", "EUR", 8), credit("seller", "EUR", 98)]}]);
+        let limits = json!([limit(&[]), limit(&[("limit_ref", json!("l2")), ("metric", json!("SPEND"))])]);
+        let shown_with = |left: Value| {
+            shown(&LimitAnswers { limits: limits.clone().into(), left: left.into(), ..LimitAnswers::default() }, &json!([]))
+        };
+        let page = shown_with(left);
+        assert!(page.matches("Prepaid credit: ").count() == 1 && page.contains(">98.00 <span"), "{page}");
+        let none = shown_with(json!([{"credit": [credit("seller", "EUR", 0)]}]));
+        assert!(!none.contains("Prepaid credit"), "{none}");
+    }
+
+    #[test]
+    fn prepaid_credit_has_no_maximum_and_shows_the_threshold_that_it_has_fallen_to() {
+        let shown_at = |value: u8| {
+            let prepaid = limit(&[
+                ("metric", json!("PREPAID")),
+                ("max", Value::Null),
+                ("left", Value::Null),
+                ("value", json!(value)),
+                ("thresholds", json!([5, 20])),
+            ]);
+            let answers = LimitAnswers { limits: json!([prepaid]).into(), may_limit: true, ..LimitAnswers::default() };
+            shown(&answers, &json!([]))
+        };
+        for (value, reached) in [(21, None), (20, Some("20")), (6, Some("20")), (5, Some("5"))] {
+            let page = shown_at(value);
+            assert_eq!(page.contains("at most "), reached.is_some(), "{value}: {page}");
+            let at_most = |reached: &str| {
+                format!("at most <data class=\"number\" value=\"{reached}\" title=\"{reached} EUR\">{reached}.00 <span")
+            };
+            assert!(reached.is_none_or(|reached| page.contains(&at_most(reached))), "{page}");
+            assert!(page.contains(">Prepaid credit</a>") && page.contains(">Edit</a>"), "{page}");
+            assert!(!page.contains("<svg") && !page.contains(">any<") && !page.contains("Raise"), "{page}");
+        }
     }
 
     #[test]

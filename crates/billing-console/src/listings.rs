@@ -1,5 +1,6 @@
 //! The API lists that the console shows.
 
+pub use crate::credit::{CREDIT, DRAWS};
 use crate::list::{CellFormat, Column, Listing};
 use crate::parts::words;
 use billing_api::dto::audit::AuditEntryJson;
@@ -67,6 +68,8 @@ pub const ALL: &[&Listing] = &[
     &PAYMENTS,
     &CHARGES,
     &LIMITS,
+    &CREDIT,
+    &DRAWS,
     &PRICINGS,
     &USAGE_PRODUCTS,
     &ENTITIES,

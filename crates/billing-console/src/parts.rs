@@ -152,7 +152,13 @@ pub(crate) fn numbered(name: &str, product_no: &str) -> String {
 /// Renders the subject of a notification by its name, with a link to its page.
 pub(crate) fn subject(subject: &str, name: &str) -> Markup {
     let (kind, reference) = subject.split_once(':').unwrap_or((subject, ""));
-    let part = [("document", "documents"), ("contract", "contracts"), ("limit", "limits"), ("endpoint", "webhooks")];
+    let part = [
+        ("document", "documents"),
+        ("contract", "contracts"),
+        ("limit", "limits"),
+        ("grant", "credit"),
+        ("endpoint", "webhooks"),
+    ];
     let page = part.into_iter().find(|(of, _)| *of == kind).map(|(_, part)| href(&[part, reference]));
     let shown = match kind {
         _ if name.is_empty() => words(kind),
@@ -239,7 +245,7 @@ pub(crate) fn day<T>(at: JsonView<'_, T>) -> Markup {
 }
 
 /// API words whose meaning needs other words.
-const WORDS: [(&str, &str); 1] = [("OWED", "Amount owed")];
+const WORDS: [(&str, &str); 2] = [("OWED", "Amount owed"), ("PREPAID", "Prepaid credit")];
 
 /// Converts an API word such as `PARTIALLY_PAID` to readable text.
 pub(crate) fn words(code: &str) -> String {
@@ -353,6 +359,7 @@ mod tests {
             ("document:d", "UB-INV-1", "<a href=\"/console/documents/d\">UB-INV-1</a>"),
             ("limit:l", "QUANTITY", "<a href=\"/console/limits/l\">Quantity</a>"),
             ("limit:l", "", "<a href=\"/console/limits/l\">Limit</a>"),
+            ("grant:g", "Welcome", "<a href=\"/console/credit/g\">Welcome</a>"),
             ("else:e", "", "Else"),
         ] {
             assert_eq!(subject(subject_of, name).into_string(), expected);
@@ -363,7 +370,7 @@ mod tests {
     fn codes_are_words() {
         assert_eq!(words("PARTIALLY_PAID"), "Partially paid");
         assert_eq!(["CANCELLING", "CANCELLED", "CANCEL"].map(words), ["Canceling", "Canceled", "Cancel"]);
-        assert_eq!(["OWED", "SPEND"].map(words), ["Amount owed", "Spend"]);
+        assert_eq!(["OWED", "PREPAID", "SPEND"].map(words), ["Amount owed", "Prepaid credit", "Spend"]);
         assert_eq!(words(""), "");
     }
 }

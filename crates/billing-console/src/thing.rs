@@ -7,11 +7,17 @@ use crate::audit::is_identifier;
 use crate::parts::{author, author_in, day, href, identifier, instant, isolated, link, money, number, words};
 use billing_api::json_view::JsonView;
 
+/// Field that the console adds to a limit on an amount owed: the prepaid credit that is free today. The API has it in an answer of
+/// its own.
+pub const FREE_CREDIT: &str = "free_credit";
+
 /// Fields that refer to an object, the part of the console that shows the object, and the field beside it with the object's name.
 const REFERENCES: &[(&str, &str, &str)] = &[
     ("customer_ref", "customers", "customer_name"),
     ("contract_ref", "contracts", "contract_number"),
     ("document_ref", "documents", "document_number"),
+    ("source_document_ref", "documents", "source_document_number"),
+    ("grant_ref", "credit", "grant_name"),
     ("related_document_ref", "documents", "related_document_numbers"),
     ("parent_document_ref", "documents", "parent_document_number"),
     ("product_pricing_ref", "pricings", "product_name"),
@@ -36,6 +42,8 @@ const LABELS: &[(&str, &str)] = &[
     ("apply_balance", "Unapplied amounts settle new documents"),
     ("grace_hours", "Grace period in hours"),
     ("billing_account_id", "Bank account"),
+    ("source_document_ref", "Invoice of the sale"),
+    (FREE_CREDIT, "Prepaid credit"),
 ];
 
 /// Fields whose content belongs to the organization. Its names and texts mean nothing here, even if they look like those above.
@@ -66,8 +74,9 @@ const DAYS: [&str; 21] = [
     "window_start",
 ];
 
-/// Amounts in the currency of their object whose names don't tell it: those of a limit.
-const AMOUNTS: [&str; 6] = ["above", "amount", "held", "left", "max", "value"];
+/// Amounts in the currency of their object whose names don't tell it: those of a limit and of prepaid credit.
+const AMOUNTS: [&str; 11] =
+    ["above", "amount", "covered", "drawn", "free", FREE_CREDIT, "held", "left", "max", "usable", "value"];
 
 /// What the text of a field is. It follows from the field's name alone: what people wrote may look like anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

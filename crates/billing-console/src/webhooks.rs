@@ -8,6 +8,7 @@ use crate::list::{CellFormat, Column, table};
 use crate::listings::{DELIVERIES, DELIVERIES_OF, WEBHOOKS, column};
 use crate::parts::{changes, facts, href, identifier, instant, link, name, number, section, state, subject, words};
 use crate::thing::fields;
+use billing_api::dto::credit::GrantJson;
 use billing_api::dto::notifications::{
     ContractNotificationJson, DocumentNotificationJson, EndpointNotificationJson, LimitNotificationJson, NotificationDataJson,
     NotificationJson,
@@ -27,7 +28,7 @@ const ATTEMPTS: &[Column] = &[
     column("Response", field!(WebhookAttemptJson, excerpt), CellFormat::Text),
 ];
 
-/// Columns of the notifications of a document or contract.
+/// Columns of the notifications of a document, contract or credit grant.
 const NOTIFICATIONS: &[Column] = &[
     column("Time", field!(NotificationJson, timestamp), CellFormat::Instant),
     column("Type", field!(NotificationJson, kind), CellFormat::Event)
@@ -208,16 +209,17 @@ pub fn delivered(at: JsonView<'_, NotificationJson>, deliveries: JsonView<'_>, m
     }
 }
 
-/// Returns the number, URL or metric of the subject in the data of a notification.
+/// Returns the number, URL, metric or name of the subject in the data of a notification.
 fn name_of_subject(data: JsonView<'_, NotificationDataJson>) -> String {
     let document = data.read_as::<DocumentNotificationJson>().document_number().to_text();
     let contract = data.read_as::<ContractNotificationJson>().contract_number().to_text();
     let metric = data.read_as::<LimitNotificationJson>().metric().to_text();
-    let names = [document, contract, metric, data.read_as::<EndpointNotificationJson>().url().to_text()];
+    let grant = data.read_as::<GrantJson>().name().to_text();
+    let names = [document, contract, metric, grant, data.read_as::<EndpointNotificationJson>().url().to_text()];
     names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
 }
 
-/// Renders the notifications of a document or contract, unless there are none.
+/// Renders the notifications of a document, contract or credit grant, unless there are none.
 pub(crate) fn notifications(all: JsonView<'_, Vec<NotificationJson>>) -> Markup {
     html! {
         @if all.items().next().is_some() { (section("Notifications", &table("Notifications", NOTIFICATIONS, all.any()))) }
@@ -240,6 +242,16 @@ mod tests {
         assert!(shown.contains("/console/webhooks/test/e%3C") && !shown.contains("<b>"), "{shown}");
         assert!(shown.contains("/console/deliveries/n%3C"), "{shown}");
         assert!(!webhook(&answers(false)).into_string().contains("<form"));
+    }
+
+    #[test]
+    fn a_notification_of_credit_is_named_by_its_grant_and_leads_to_it() {
+        let data = json!({"grant_ref": "g", "name": "Welcome <b>", "currency": "EUR", "free": 12.5, "to": "2026-12-31"});
+        let notification = json!({"notification_ref": "n", "type": "credit.ending", "subject": "grant:g", "data": data});
+        let shown = delivered(JsonView::of(&notification), JsonView::of(&json!([])), false).into_string();
+        for part in ["<a href=\"/console/credit/g\">Welcome &lt;b&gt;</a>", ">12.50 <span", "<time datetime=\"2026-12-31\">"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use billing_domain::calendar::{Date, first_of_month, plus_months};
 use billing_domain::limit::MAX_LIMITS;
 use maud::Markup;
 
+use super::credit;
 use super::explorer::ExplorerRange;
 use super::form_data::{field, pairs};
 use super::lists::{crumbs, few};
@@ -42,6 +43,7 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
     // The check is refused if no entity bills the customer by default.
     let e_invoice = user.get::<CheckEInvoice>(reference).await.unwrap_or_default();
     let of_customer = [("customer_ref", reference)];
+    let credit = credit::of_customer(user, reference).await?;
     let limits = limits(user, reference).await?;
     let contracts = few(user, &listings::CONTRACTS, &of_customer).await?;
     let latest = [("customer_ref", reference), ("order", "-created"), ("totals", "false")];
@@ -62,6 +64,7 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
         documents,
         payments,
         deposits,
+        credit,
         limits,
         usage,
         e_invoice,
@@ -78,10 +81,13 @@ pub(super) async fn page(user: &SessionUser, reference: &str) -> Result<PageBuil
 /// # Errors
 /// Returns the problem of a failed API call.
 async fn limits(user: &SessionUser, reference: &str) -> Result<LimitAnswers, Problem> {
-    let limits = [("customer_ref", reference), ("pageSize", LIMITS)];
+    let all = [("customer_ref", reference), ("pageSize", LIMITS)];
+    let limits = user.get_with::<ListLimits>("", &crate::query(&all)).await?;
+    let left = credit::free_today(user, limits.view()).await?;
     let holds = [("customer_ref", reference), ("open", "true"), ("pageSize", HOLDS)];
     Ok(LimitAnswers {
-        limits: user.get_with::<ListLimits>("", &crate::query(&limits)).await?,
+        limits,
+        left,
         holds: user.get_with::<ListHolds>("", &crate::query(&holds)).await?,
         may_limit: user.may(UseCase::CreateLimit),
         may_release: user.may(UseCase::ReleaseHold),

@@ -2,10 +2,10 @@
 
 use billing_api::operation::{AuthRequirement, Flag, OperationSpec};
 use billing_api::operations::{
-    Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreateLimit, CreatePricing, CreateUsageProduct,
-    DeleteCharge, DeleteEntity, DeleteEvent, DeleteLimit, EditBankAccount, EditCharge, EditContract, EditCustomer, EditEntity,
-    EditLimit, EditPricing, EditUsageProduct, IssueDocument, RecordCharge, RecordDeposit, RecordPayment, Refund, ReversePayment,
-    Unapply, UpdateEvent, VoidDocument, WriteOff,
+    Apply, CreateBankAccount, CreateContract, CreateCustomer, CreateEntity, CreateGrant, CreateLimit, CreatePricing,
+    CreateUsageProduct, DeleteCharge, DeleteEntity, DeleteEvent, DeleteLimit, EditBankAccount, EditCharge, EditContract,
+    EditCustomer, EditEntity, EditGrant, EditLimit, EditPricing, EditUsageProduct, IssueDocument, RecordCharge, RecordDeposit,
+    RecordPayment, Refund, ReversePayment, SellCredit, Unapply, UpdateEvent, VoidDocument, WriteOff,
 };
 use billing_api::problem::Problem;
 use billing_application::UseCase;
@@ -230,6 +230,26 @@ const FORM_ACTIONS: &[FormAction] = &[
         .leading("limits", "")
         .telling("Deletes the limit. It no longer rejects usage, and it no longer notifies.")
         .confirming("Limit deleted."),
+    FormAction {
+        hidden_fields: &["customer_ref"],
+        reference_field: Some("customer_ref"),
+        ..FormAction::act("grant-credit", "customers", &CreateGrant::SPEC, "Grant credit", "Grant credit")
+    }
+    .leading("credit", "grant_ref")
+    .telling("Gives the customer prepaid credit, which the next documents take before tax.")
+    .confirming("Credit granted.")
+    .counting("Credit of {} granted."),
+    FormAction {
+        hidden_fields: &["customer_ref"],
+        reference_field: Some("customer_ref"),
+        ..FormAction::act("sell-credit", "customers", &SellCredit::SPEC, "Sell credit", "Sell credit")
+    }
+    .leading("credit", "grant_ref")
+    .telling("Issues an invoice for prepaid credit. The credit is usable once the invoice is paid.")
+    .confirming("Credit sold."),
+    FormAction::edit("credit", &EditGrant::SPEC, "Edit credit", &["grant_ref"])
+        .telling("Changes the credit for the drafts and for later documents. What issued documents have drawn stays.")
+        .confirming("Credit updated."),
     FormAction {
         // The console asks for trust in the clock only if the server has none: see `clock_not_trusted`.
         hidden_fields: &["trust_clock"],

@@ -2,12 +2,14 @@
 //! form shows the usual fields, and "Advanced" shows all of them. If an action can change documents, and for prices, the form
 //! shows a preview first.
 
+use crate::limits::is_prepaid;
 use crate::{
     ACCEPTED, AGAIN, CONFIRMED, Crumb, Form, InputKind, Item, JsonView, LIVE, Listing, Preview, PricePreview, RESIZE,
     Suggestions, href, listings,
 };
 use billing_api::console::{FormData, PageAnswer, WARNINGS_NOT_ACCEPTED};
 use billing_api::dto::contract_view::ContractJson;
+use billing_api::dto::credit::GrantJson;
 use billing_api::dto::documents::DocumentJson;
 use billing_api::dto::effects::EffectsJson;
 use billing_api::json_view::JsonAnswer;
@@ -16,6 +18,7 @@ use serde_json::{Map, Value};
 
 use super::bulk::{OPEN_PERIOD, is_period_open};
 use super::charge_form::charge_form;
+use super::credit_forms::{grant_form, sale_form};
 use super::customer_tax;
 use super::form_actions::{FormAction, form_action};
 use super::form_data::{field, query};
@@ -92,6 +95,8 @@ impl<'a> FormPage<'a> {
             ["new" | "edit", part] => short_forms::catalog_form(part),
             ["do", "charge"] => Some(charge_form(&asked, &user.zone.service_date(user.now()).to_string())),
             ["do", "limit"] => Some(limit_form()),
+            ["do", "grant-credit"] => Some(grant_form()),
+            ["do", "sell-credit"] => Some(sale_form()),
             _ => None,
         };
         Ok(Self { user, action, reference, present, short })
@@ -163,7 +168,8 @@ impl<'a> FormPage<'a> {
     /// Returns the fields of the form.
     fn shapes(&self) -> Vec<BodyField> {
         let kept = |shape: &&BodyField| !self.action.hidden_fields.contains(&shape.name.as_str()) && shape.name != "dry_run";
-        shapes(self.action.operation).iter().filter(kept).cloned().collect()
+        let possible = |shape: &&BodyField| can_have(self.action.place, self.present.view(), &shape.name);
+        shapes(self.action.operation).iter().filter(kept).filter(possible).cloned().collect()
     }
 
     /// Returns whether the form edits an existing object, so that unchanged fields keep their values.
@@ -419,8 +425,11 @@ impl<'a> FormPage<'a> {
             suggestions.push(self.open_documents().await?);
         }
         // A contract has a number and no name of its own, so a form offers contracts only where the customer is known.
-        if let (["do", "limit"], Some(customer_ref)) = (self.action.place, self.reference) {
+        if let (["do", "limit" | "grant-credit" | "sell-credit"], Some(customer_ref)) = (self.action.place, self.reference) {
             suggestions.push(self.contracts_of(customer_ref).await?);
+        }
+        if let (["do", "grant-credit"], Some(customer_ref)) = (self.action.place, self.reference) {
+            suggestions.push(self.issued_invoices(customer_ref).await?);
         }
         Ok(suggestions)
     }
@@ -432,6 +441,22 @@ impl<'a> FormPage<'a> {
         let choice = |one: JsonView<'_, ContractJson>| (one.contract_ref().to_text(), one.contract_number().to_text());
         let choices = JsonView::<Vec<ContractJson>>::of(&contracts).items().map(choice).collect();
         Ok(Suggestions { field: "contract_ref", choices })
+    }
+
+    /// Loads the latest issued invoices of a customer.
+    async fn issued_invoices(&self, customer_ref: &str) -> Result<Suggestions, Problem> {
+        let narrowed = [
+            ("customer_ref", customer_ref),
+            ("kind", "INVOICE"),
+            ("order", "-created"),
+            ("totals", "false"),
+            ("pageSize", SUGGESTED),
+        ];
+        let invoices = few(&self.user.quietly(), &listings::DOCUMENTS, &narrowed).await?;
+        let choice = |one: JsonView<'_, DocumentJson>| (one.document_ref().to_text(), one.document_number().to_text());
+        let issued = JsonView::<Vec<DocumentJson>>::of(&invoices);
+        let issued = issued.items().filter(|one| ["DRAFT", "VOID"].iter().all(|state| !one.state().is(state)));
+        Ok(Suggestions { field: "source_document_ref", choices: issued.map(choice).collect() })
     }
 
     /// Loads the documents of the customer that an amount of the present document can settle.
@@ -454,6 +479,16 @@ impl<'a> FormPage<'a> {
     }
 }
 
+/// Returns whether the edited object can have a field: prepaid credit has no maximum, and the amount of sold credit follows from
+/// its sale.
+fn can_have(place: [&str; 2], present: JsonView<'_>, field: &str) -> bool {
+    match (place, field) {
+        (["edit", "limits"], "max") => !is_prepaid(present.read_as()),
+        (["edit", "credit"], "amount") => !present.read_as::<GrantJson>().source_document_ref().is_there(),
+        _ => true,
+    }
+}
+
 /// Returns the submitted fields that a preview sends again.
 fn resent(submitted: &FormData) -> FormData {
     let of_form = |name: &str| ![CONFIRMED, ACCEPTED, AGAIN, RESIZE, LIVE].contains(&name);
@@ -462,7 +497,25 @@ fn resent(submitted: &FormData) -> FormData {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn an_edit_has_no_field_that_its_object_cannot_have() {
+        let [prepaid, owed] = ["PREPAID", "OWED"].map(|metric| json!({"metric": metric}));
+        let [given, sold] = [Value::Null, json!("d1")].map(|sale| json!({"source_document_ref": sale}));
+        for (place, present, field, expected) in [
+            (["edit", "limits"], &prepaid, "max", false),
+            (["edit", "limits"], &prepaid, "thresholds", true),
+            (["edit", "limits"], &owed, "max", true),
+            (["edit", "credit"], &sold, "amount", false),
+            (["edit", "credit"], &sold, "to", true),
+            (["edit", "credit"], &given, "amount", true),
+        ] {
+            assert_eq!(can_have(place, JsonView::of(present), field), expected, "{place:?} {field}");
+        }
+    }
 
     #[test]
     fn a_notice_has_an_amount_and_no_other_text() {

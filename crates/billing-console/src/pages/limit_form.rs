@@ -11,8 +11,8 @@ const FIELDS: &[FieldRow] = &[
     (
         METRIC,
         "Limit on",
-        "The amount that the customer owes, the price of a product's service period before tax, or the quantity of usage in a \
-         service period.",
+        "The amount that the customer owes, the prepaid credit that is free, the price of a product's service period before tax, \
+         or the quantity of usage in a service period.",
         true,
     ),
     ("entity_ref", "Entity", "Default: the entity that bills the customer.", false),
@@ -22,10 +22,16 @@ const FIELDS: &[FieldRow] = &[
     (
         "max",
         "Max",
-        "Largest number up to which usage is accepted. Empty: any number. An amount owed of 0: prepaid usage only.",
+        "Largest number up to which usage is accepted. Empty: any number. An amount owed of 0: only usage that prepaid credit or \
+         unapplied amounts pay.",
         false,
     ),
-    ("thresholds", "Thresholds", "Numbers that notify when they are reached, one on each line.", false),
+    (
+        "thresholds",
+        "Thresholds",
+        "Numbers that notify when they are reached, one on each line. Prepaid credit reaches them from above.",
+        false,
+    ),
 ];
 const MORE: &[FieldRow] = &[
     ("product_pricing_ref", "Pricing", "Required if several products of the contract are meant.", false),
@@ -34,13 +40,14 @@ const MORE: &[FieldRow] = &[
 ];
 /// The fields that only some metrics have, with the API's words of these metrics.
 const FIELDS_OF_METRICS: &[(&str, &[&str])] = &[
-    ("entity_ref", &["OWED"]),
-    ("currency", &["OWED"]),
+    ("entity_ref", &["OWED", "PREPAID"]),
+    ("currency", &["OWED", "PREPAID"]),
     ("contract_ref", &["SPEND", "QUANTITY"]),
     ("usage_product_ref", &["QUANTITY"]),
     ("product_pricing_ref", &["SPEND", "QUANTITY"]),
     ("product_no", &["SPEND", "QUANTITY"]),
     ("line_item_id", &["QUANTITY"]),
+    ("max", &["OWED", "SPEND", "QUANTITY"]),
 ];
 
 /// Returns the form of a new limit.
@@ -93,7 +100,7 @@ mod tests {
         let expected = [("entity_ref", true), ("contract_ref", false), ("usage_product_ref", true), ("max", false)];
         assert_eq!(expected.map(|(name, _)| (name, waits(name))), expected);
         let Item::Field(metric) = all[0] else { panic!("no field: {all:?}") };
-        assert!(metric.switches && metric.required && matches!(&metric.kind, InputKind::Choice(words) if words.len() == 3));
+        assert!(metric.switches && metric.required && matches!(&metric.kind, InputKind::Choice(words) if words.len() == 4));
         let of_metrics: Vec<&str> = FIELDS_OF_METRICS.iter().flat_map(|(_, metrics)| *metrics).copied().collect();
         let InputKind::Choice(words) = &metric.kind else { panic!("no choice: {metric:?}") };
         assert!(of_metrics.iter().all(|of| words.iter().any(|word| word == of)), "{words:?}");

@@ -8,6 +8,8 @@ mod clock;
 mod contract_periods;
 mod contract_tasks;
 mod contract_wizard;
+mod credit;
+mod credit_forms;
 mod csv;
 mod customer;
 mod customer_tax;

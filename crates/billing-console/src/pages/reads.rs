@@ -8,6 +8,7 @@ use billing_application::UseCase;
 
 use super::api_client::or_nothing;
 use super::contract_tasks;
+use super::credit;
 use super::form_data::{field, query};
 use super::forms;
 use super::list_page;
@@ -108,6 +109,7 @@ pub(super) async fn event(user: &SessionUser, reference: &str) -> Result<PageBui
 pub(super) async fn thing(user: &SessionUser, part: &str, reference: &str) -> Result<PageBuilder, Problem> {
     let listing = listing_of(part)?;
     let answer = resources::read(user, part, reference).await?;
+    let answer = if part == listings::LIMITS.part { credit::beside_limit(user, answer).await? } else { answer };
     let title = listing.name_of(answer.view());
     let title = if title.is_empty() { reference.to_owned() } else { title };
     // The built-in format has no `changed_at` and cannot be edited.

@@ -14,6 +14,7 @@ use maud::Markup;
 use serde_json::{Map, Value};
 
 use super::api_client::Listed;
+use super::credit;
 use super::form_data::{field, key as form_key};
 use crate::{ACCEPTED, CurrentUser, Frame, SandboxBar};
 
@@ -190,7 +191,7 @@ impl SessionUser {
         let path = operation.url(reference);
         let mut submitted = Map::from_iter([("path".to_owned(), Value::from(path))]);
         submitted.extend(body.map(|body| ("body".to_owned(), body)));
-        self.post::<DryRun>(Value::Object(submitted)).await
+        credit::with_names(self, self.post::<DryRun>(Value::Object(submitted)).await?).await
     }
 
     /// Returns the frame of a page.

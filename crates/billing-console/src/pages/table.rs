@@ -13,8 +13,8 @@ use super::page_builder::PageBuilder;
 use super::reply::html;
 use super::session_user::SessionUser;
 use super::{
-    bulk, clock, contract_tasks, contract_wizard, csv, customer, explorer, formats, home, imports, lazy_frames, logo, onboarding,
-    pick, price_row, reads, references, roles, runs, team, webhooks,
+    bulk, clock, contract_tasks, contract_wizard, credit, csv, customer, explorer, formats, home, imports, lazy_frames, logo,
+    onboarding, pick, price_row, reads, references, roles, runs, team, webhooks,
 };
 
 /// The answer of a page.
@@ -87,6 +87,7 @@ pages! {
     POST "confirm" needs ConfirmIdentity |user, submitted, []| team::confirm(user, submitted);
     GET "customers/{}" needs GetCustomer |user, _, [reference]| customer::page(user, reference);
     GET "customers/{}/statement" needs GetStatement |user, submitted, [reference]| customer::statement(user, reference, submitted);
+    GET "credit/{}" needs GetGrant |user, _, [reference]| credit::page(user, reference);
     GET "new/contracts" needs CreateContract |user, submitted, []| contract_wizard::show(user, submitted);
     POST "new/contracts" needs CreateContract |user, submitted, []| contract_wizard::submit(user, submitted);
     GET "contracts/{}" needs GetContract |user, _, [reference]| contract_tasks::contract(user, reference);
