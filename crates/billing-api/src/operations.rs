@@ -9,7 +9,7 @@ use billing_application::credit::{self, DrawView, GrantView, SoldCredit};
 use billing_application::documents::{self, DocumentView, PaymentOutcome, PaymentView, SourceRef};
 use billing_application::formats::{self, FormatView};
 use billing_application::keys::{self, GeneratedKey, RotatedKey};
-use billing_application::limits::{self, CustomerLimits, LimitView};
+use billing_application::limits::{self, CustomerLeft, LimitView};
 use billing_application::names::Named;
 use billing_application::own_account::{self, OwnAccount, OwnSession, RecoveryCodes, SecondFactorEnrollment};
 use billing_application::sandbox::{self, ClockAdvance, ClockView};
@@ -61,7 +61,7 @@ use crate::dto::health::HealthJson;
 use crate::dto::holds::{HoldBody, HoldJson};
 use crate::dto::imports::{FileBody, ImportJson, ImportResponse, ImportResultJson, UndoResultJson};
 use crate::dto::keys::{ApiKeyJson, GeneratedKeyJson, KeyBody, KeyRotationBody, RotatedKeyJson};
-use crate::dto::limits::{CustomerLimitsJson, LimitBody, LimitEditBody, LimitJson};
+use crate::dto::limits::{CustomerLeftJson, LimitBody, LimitEditBody, LimitJson};
 use crate::dto::log_in::{LogInAnswer, LogInBody};
 use crate::dto::money::{
     ApplyBody, BalanceJson, CustomerDueJson, DepositBody, PaymentBody, PaymentJson, RefundBody, ReversalBody, StatementJson,
@@ -1296,8 +1296,8 @@ macro_rules! each_operation {
                 /// Returns what is left of the limits of customers, in one consistent view.
                 GET "/api/limits/left" Permission(GetLimitsLeft) as GetLimitsLeft get_limits_left,
                     asks AmountsDueParams,
-                    runs Read |cx, it| limits::limits_left(cx, &it.query.customer_ref) => Vec<CustomerLimits>,
-                    answers Each<CustomerLimitsJson>: "The customers in the order of the request; unknown customers are omitted",
+                    runs Read |cx, it| limits::limits_left(cx, &it.query.customer_ref) => Vec<CustomerLeft>,
+                    answers Each<CustomerLeftJson>: "The customers in the order of the request; unknown customers are omitted",
                     refuses amount_out_of_range;
 
                 /// Returns a limit with its number.

@@ -7,7 +7,7 @@ use crate::figure::billionths;
 use crate::parts::{amount_text, day, grouped, href, instant, link, money, name, number, section, words};
 use billing_api::dto::contract_view::ContractJson;
 use billing_api::dto::holds::{HoldEntryJson, HoldJson};
-use billing_api::dto::limits::{AccountCreditJson, CustomerLimitsJson, LimitJson};
+use billing_api::dto::limits::{AccountCreditJson, CustomerLeftJson, LimitJson};
 use billing_api::dto::wire::ExactNumber;
 use billing_api::json_view::{JsonAnswer, JsonView};
 
@@ -23,7 +23,7 @@ pub struct LimitAnswers {
     /// The limits with their numbers.
     pub limits: JsonAnswer<Vec<LimitJson>>,
     /// What is left of the limits, with the prepaid credit that is free today; null if no limit counts what the customer owes.
-    pub left: JsonAnswer<Vec<CustomerLimitsJson>>,
+    pub left: JsonAnswer<Vec<CustomerLeftJson>>,
     /// The open holds.
     pub holds: JsonAnswer<Vec<HoldJson>>,
     /// Whether the visitor may create, edit and delete limits.
@@ -60,7 +60,7 @@ pub(crate) fn is_prepaid(limit: JsonView<'_, LimitJson>) -> bool {
 /// Returns the prepaid credit that is free today beside an amount owed to the same entity in the same currency, if there is any.
 pub(crate) fn free_credit<'v>(
     limit: JsonView<'_, LimitJson>,
-    left: JsonView<'v, Vec<CustomerLimitsJson>>,
+    left: JsonView<'v, Vec<CustomerLeftJson>>,
 ) -> Option<JsonView<'v, ExactNumber>> {
     let (entity_ref, currency) = (limit.entity_ref().to_text(), limit.currency().to_text());
     let of_account =

@@ -1,6 +1,6 @@
 //! Limits of customers.
 
-use billing_application::limits::{AccountCredit, CustomerLimits, LimitEdit, LimitRequest, LimitView};
+use billing_application::limits::{AccountCredit, CustomerLeft, CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use billing_domain::calendar::{Date, Period};
 use billing_domain::limit::{LimitMetric, LimitValue, MAX_THRESHOLDS, MetricKind};
 use billing_domain::money::Currency;
@@ -184,6 +184,16 @@ answer! {
         customer_ref: NamedRef = &view.customer_ref,
         /// Limits; empty for a customer without limits.
         left: Vec<LimitLeftJson> = &view.limits,
+    }
+}
+
+answer! {
+    /// What is left of the limits and of the prepaid credit of a customer.
+    CustomerLeftJson of view: CustomerLeft {
+        /// Customer.
+        customer_ref: NamedRef = &view.of_limits.customer_ref,
+        /// Limits; empty for a customer without limits.
+        left: Vec<LimitLeftJson> = &view.of_limits.limits,
         /// Prepaid credit, by entity and currency; empty for a customer without credit.
         credit: Vec<AccountCreditJson> = &view.credit,
     }

@@ -155,8 +155,8 @@ fn the_words_below_a_collection_are_reserved_among_its_references() {
         ("/api/charges/", NewChargeRef::RESERVED),
         ("/api/usage/holds/", NewHoldRef::RESERVED),
     ];
-    // References of contracts, limits and webhook endpoints are UUIDs, which no word is.
-    let has_uuids = ["/api/contracts/", "/api/limits/", "/api/webhooks/endpoints/"];
+    // References of contracts, grants, limits and webhook endpoints are UUIDs, which no word is.
+    let has_uuids = ["/api/contracts/", "/api/credit_grants/", "/api/limits/", "/api/webhooks/endpoints/"];
     let is_named = |path: &&str| path.ends_with('/') && !has_uuids.contains(path);
     let has_reference = |path: &&str| {
         let below = |operation: &OperationSpec| operation.path.strip_prefix(*path).is_some_and(|rest| rest.starts_with('{'));

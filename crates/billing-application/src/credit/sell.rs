@@ -49,7 +49,7 @@ pub fn sell_credit(cx: &mut Cx<'_>, request: &CreditSaleRequest) -> UseCaseResul
         entity_ref: Some(entity.entity_ref.clone()),
         billing_cycle: BillingCycle::new(CycleUnit::OneTime, 1),
         payment_time: Some(PaymentTime::BeforeUse),
-        net_terms: request.net_terms.clone(),
+        net_terms: request.net_terms,
         ..RequestedProduct::plain(request.pricing_ref.clone(), today, today)
     };
     let contract = ContractRequest {

@@ -14,7 +14,7 @@ use billing_domain::refusal::Refusal;
 
 use super::metric::{FoundMetric, find_metric};
 use super::tell::{numbers_and_credit, numbers_of, tell};
-use super::{CustomerLimits, LimitEdit, LimitRequest, LimitView};
+use super::{CustomerLeft, CustomerLimits, LimitEdit, LimitRequest, LimitView};
 use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
 use crate::carry_out::Cx;
@@ -144,7 +144,7 @@ pub fn list_limits(cx: &mut Cx<'_>, customer_ref: Option<&CustomerRef>, page: Pa
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the limits cannot be read.
-pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<Vec<CustomerLimits>> {
+pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<Vec<CustomerLeft>> {
     let found = cx.tx.customers_by_refs(cx.organization, customers)?;
     let ids: Vec<CustomerId> = found.iter().map(|customer| customer.id).collect();
     let limits = cx.tx.limits_of(cx.organization, &ids)?;
@@ -152,7 +152,8 @@ pub fn limits_left(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
     let of_customer = |customer_ref: &CustomerRef| {
         let customer = found.iter().find(|customer| customer.customer_ref == *customer_ref)?;
         let (limits, credit) = numbers.remove(&customer.id).unwrap_or_default();
-        Some(CustomerLimits { customer_ref: customer_ref.clone(), limits, credit })
+        let of_limits = CustomerLimits { customer_ref: customer_ref.clone(), limits };
+        Some(CustomerLeft { of_limits, credit })
     };
     Ok(customers.iter().filter_map(of_customer).collect())
 }

@@ -66,6 +66,13 @@ pub struct CustomerLimits {
     pub customer_ref: CustomerRef,
     /// The limits with their numbers.
     pub limits: Vec<LimitValue>,
+}
+
+/// What is left of the limits and of the prepaid credit of a customer.
+#[derive(Clone, Debug)]
+pub struct CustomerLeft {
+    /// The limits.
+    pub of_limits: CustomerLimits,
     /// The free prepaid credit that covers usage of today, by account.
     pub credit: Vec<AccountCredit>,
 }

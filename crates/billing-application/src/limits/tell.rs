@@ -22,12 +22,15 @@ pub(super) fn numbers_of(cx: &mut Cx<'_>, limits: Vec<Limit>) -> UseCaseResult<B
     Ok(numbers.map(|(customer_id, (numbers, _))| (customer_id, numbers)).collect())
 }
 
+/// The numbers of limits, and the free credit of accounts.
+type NumbersAndCredit = (Vec<LimitValue>, Vec<AccountCredit>);
+
 /// Returns the limits of customers with their numbers of now, and the free credit of the customers' accounts.
 pub(super) fn numbers_and_credit(
     cx: &mut Cx<'_>,
     customers: &[CustomerId],
     limits: Vec<Limit>,
-) -> UseCaseResult<BTreeMap<CustomerId, (Vec<LimitValue>, Vec<AccountCredit>)>> {
+) -> UseCaseResult<BTreeMap<CustomerId, NumbersAndCredit>> {
     if customers.is_empty() {
         return Ok(BTreeMap::new());
     }

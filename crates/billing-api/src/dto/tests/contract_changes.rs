@@ -109,7 +109,8 @@ fn a_dry_run_answers_whole_documents() {
     assert_fits(&answer);
     let shown = posted_back(&answer);
     let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();
-    let fields = ["opened", "issued", "recomputed", "voided", "settled", "before", "planned", "changes", "totals", "dry_run"];
+    let fields =
+        ["opened", "issued", "recomputed", "voided", "settled", "before", "planned", "changes", "totals", "credits", "dry_run"];
     assert_eq!(names, fields);
     let count = |name: &str| shown[name].as_array().map(Vec::len);
     assert_eq!((count("opened"), count("issued"), count("recomputed"), count("voided")), (Some(0), Some(2), Some(1), Some(0)));
