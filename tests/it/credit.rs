@@ -181,7 +181,7 @@ fn an_ai_vendors_day_is_billed_to_the_cent(database: &Database) {
         "unit_price": "-40.00", "bill_with": "FIXED", "issue": true});
     let charge = client.post("/api/charges/", &charge).ok();
     assert_eq!(document(client, "UB-CRD-1"), ["40.00", "0.00", "8.00", "48.00"]);
-    books::refund(client, &charge["document_ref"], &json!({"amount": "48.00"})).ok();
+    books::refund(client, &charge["related_document_ref"], &json!({"amount": "48.00"})).ok();
     assert_eq!(amounts(client, &second), ["10.00", "1.20", "1.00", "7.80"]);
 
     scene.go_to_instant("2026-12-02T02:00:00Z");
@@ -314,9 +314,11 @@ fn a_dry_run_shows_what_a_request_takes_of_credit(database: &Database) {
     assert_eq!(books::fields(&effects["credits"][0], ["free_before", "free"]), ["100.00", "90.00"]);
     assert_eq!(effects["opened"][0]["total_prepaid"].to_string(), "10.00");
     client.post("/api/usage/event", &used("2026-11-30T09:00:00Z", 1_000_000, &json!({}))).ok();
-    // A grant changes drafts.
+    // Credit that ends first is used first: the draft takes all of it instead.
     let effects = dry(GRANTS, &grant(&json!({"to": "2026-11-30"})));
-    assert_eq!(effects["credits"].as_array().map(Vec::len), Some(2));
+    assert_eq!(effects["credits"].as_array().map(Vec::len), Some(1));
+    assert_eq!(books::fields(&effects["credits"][0], ["free_before", "free"]), ["90.00", "100.00"]);
+    assert_eq!(effects["recomputed"][0]["prepaid"][0]["name"], "Goodwill");
 }
 
 fn verify_finds_a_draw_that_was_changed_by_hand(database: &Database) {

@@ -17,6 +17,7 @@ mod credit;
 mod follow;
 #[path = "../../../../billing-domain/tests/rules/histories/generate.rs"]
 mod generate;
+mod grants;
 mod limits;
 #[path = "../../../../billing-domain/tests/rules/histories/model/mod.rs"]
 mod model;
@@ -45,7 +46,7 @@ use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, re
 use billing_application::contracts::{
     ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
-use billing_application::credit::{GrantQuery, GrantRequest, GrantView, create_grant, edit_grant, list_grants};
+use billing_application::credit::edit_grant;
 use billing_application::documents::{DocumentQuery, PaymentQuery, issue_document, list_documents, list_payments, void_document};
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -71,7 +72,7 @@ use billing_domain::money::Money;
 use billing_domain::notification::{Notification, Subject};
 use billing_domain::page::PageRequest;
 use billing_domain::patch::Changes;
-use billing_domain::ports::{DocumentFilter, DrawFilter, NotificationFilter};
+use billing_domain::ports::{DocumentFilter, NotificationFilter};
 use billing_domain::refs::{ContractRef, CreditGrantRef, DocumentRef, EventRef, ImportRef, PaymentRef, ServerRef};
 use billing_domain::usage::{EventChanges, MAX_AHEAD_SECONDS};
 use billing_domain::verification::Finding;
@@ -79,8 +80,9 @@ use billing_testkit::Singly as _;
 use uuid::Uuid;
 
 use crate::support::{Bench, read, run, run_billing};
-use follow::{Deed, Follower, GrantDeed};
+use follow::{Deed, Follower};
 use generate::Kind;
+use grants::unnamed;
 use limits::Limits;
 use rehearsals::{DocumentFigures, check_rehearsal, use_case_of};
 use world::{Checked, World};
@@ -103,7 +105,6 @@ struct UseCases {
     /// The feed as a client has read it.
     notified: Vec<Notification>,
     limits: Limits,
-    /// In the order of creation.
     grants: Vec<CreditGrantRef>,
 }
 
@@ -242,11 +243,7 @@ impl UseCases {
         })?;
         let new = listed.items.into_iter().map(|view| view.payment.payment_ref).find(|new| !self.payments.contains(new));
         self.payments.extend(new);
-        let listed =
-            read(services, principal, UseCase::ListGrants, |cx| list_grants(cx, &GrantQuery::default(), PageRequest::LARGEST))?;
-        let new = listed.items.into_iter().map(|view| view.grant.grant_ref).find(|new| !self.grants.contains(new));
-        self.grants.extend(new);
-        Ok(())
+        self.take_up_grants()
     }
 
     /// Executes an operation and returns the created event.
@@ -322,20 +319,7 @@ impl UseCases {
             Deed::Issue(place) => issue_document(cx, self.document(*place), false).map(drop),
             Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(cx, &convert::customer(&world.model.catalog).customer_ref, deed),
-            Deed::Grant(GrantDeed { new, sale }) => {
-                let request = GrantRequest {
-                    customer_ref: convert::customer(&world.model.catalog).customer_ref,
-                    entity_ref: Some(new.account.entity_ref.clone()),
-                    currency: new.account.currency,
-                    amount: new.amount.clone(),
-                    name: new.name.clone(),
-                    from: new.from,
-                    to: new.to,
-                    contract_ref: None,
-                    source: sale.map(|place| self.document(place)),
-                };
-                create_grant(cx, &request).map(drop)
-            }
+            Deed::Grant(grant) => self.grant(cx, grant, world),
             Deed::EditGrant(grant, edit) => edit_grant(cx, self.grants[*grant], edit).map(drop),
             Deed::Run => panic!("a billing run has transactions of its own"),
         }
@@ -412,9 +396,7 @@ impl UseCases {
             Deed::Customer => format!("{:?}", self.bench.read(|tx| tx.customers(organization, PageRequest::LARGEST))),
             Deed::Run => format!("{:?}", self.documents()),
             Deed::EditCharge(..) => format!("{:?}", self.rows().charges),
-            Deed::EditGrant(grant, _) => {
-                format!("{:?}", self.bench.read(|tx| tx.grant(organization, self.grants[*grant])))
-            }
+            Deed::EditGrant(grant, _) => self.stored_grant(*grant),
             _ => format!("{:?}", self.bench.read(|tx| tx.contract(organization, self.contract()))),
         };
         (self.bench.audit_log().len(), state)
@@ -480,26 +462,6 @@ impl UseCases {
             if !reported.ends_with(&shown) {
                 return Err(format!("the last notification of {document_ref} is {reported:?}, and its state is {shown}"));
             }
-        }
-        Ok(())
-    }
-
-    /// Checks that users read the amounts of grants that the ledger has, and that draws add up to what is drawn.
-    fn compare_grants(&self, world: &World) -> Checked {
-        let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let listed =
-            read(services, principal, UseCase::ListGrants, |cx| list_grants(cx, &GrantQuery::default(), PageRequest::LARGEST));
-        let listed: BTreeMap<CreditGrantRef, GrantView> =
-            listed.map_err(|error| format!("{error:?}"))?.items.into_iter().map(|view| (view.grant.grant_ref, view)).collect();
-        let decided = world.grant_balances()?;
-        for (grant_ref, (decided, balance)) in self.grants.iter().zip(decided) {
-            let stored = &listed[grant_ref];
-            same("the amounts of a grant", &balance, &stored.balance)?;
-            same("what is drawn", &decided.drawn, &stored.grant.drawn)?;
-            let filter = DrawFilter { grant_ref: Some(*grant_ref), ..DrawFilter::default() };
-            let draws = self.bench.read(|tx| tx.draws(self.bench.principal.organization(), &filter, PageRequest::LARGEST)).items;
-            let sum = draws.iter().map(|draw| draw.draw.amount.minor()).sum::<i64>();
-            same("the sum of draws", &decided.drawn.minor(), &sum)?;
         }
         Ok(())
     }
@@ -583,22 +545,6 @@ impl UseCases {
         }
         Ok(())
     }
-}
-
-/// Returns content whose calculations name no documents, and whose grants have the references of their positions. The domain's
-/// histories assign no numbers.
-fn unnamed(content: &DocumentContent, grants: &[CreditGrantRef]) -> DocumentContent {
-    let mut content = content.clone();
-    for prepaid in &mut content.prepaid {
-        let position = grants.iter().position(|grant_ref| *grant_ref == prepaid.grant_ref).expect("a grant of the history");
-        (prepaid.grant_ref, prepaid.sold_by) = (CreditGrantRef::from_uuid(Uuid::from_u128(position as u128)), None);
-    }
-    for line in content.products.iter_mut().flat_map(|product| &mut product.lines) {
-        if let Some(previously) = line.calculation.as_mut().and_then(|calculation| calculation.previously.as_mut()) {
-            previously.documents.clear();
-        }
-    }
-    content
 }
 
 /// Checks that each entity's numbers of a kind count from 1 in the order of opening, after the entity's permanent prefix.

@@ -65,7 +65,7 @@ fn settle(books: &Books, reference: &str, quantity: &str) {
 fn numbers(books: &Books) -> [String; 3] {
     let customers = [fixtures::customer_ref("acme")];
     let left = read(&books.bench.services, &books.bench.principal, UseCase::GetLimitsLeft, |cx| limits_left(cx, &customers));
-    let first = left.expect("limits").remove(0).limits.remove(0);
+    let first = left.expect("limits").remove(0).of_limits.limits.remove(0);
     [first.value, first.held, first.left.expect("a maximum")].map(|number| number.to_string())
 }
 

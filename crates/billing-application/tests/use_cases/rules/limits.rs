@@ -78,7 +78,7 @@ fn number(books: &Books, limit_ref: LimitRef) -> (String, String) {
     let number = view.expect("a limit").number;
     let customers = [fixtures::customer_ref("acme")];
     let left = read(&books.bench.services, &books.bench.principal, UseCase::GetLimitsLeft, |cx| limits_left(cx, &customers));
-    let left = left.expect("a customer").remove(0).limits;
+    let left = left.expect("a customer").remove(0).of_limits.limits;
     assert!(left.contains(&number), "{left:?} {number:?}");
     (number.value.to_string(), number.left.expect("a maximum").to_string())
 }
