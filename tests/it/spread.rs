@@ -28,12 +28,17 @@ const BY_ANOTHER_COLUMN: [(&str, &str); 14] = [
 ];
 
 /// Statements that query all nodes on purpose: a part of their text, with the reason.
-const EVERYWHERE: [(&str, &str); 66] = [
+const EVERYWHERE: [(&str, &str); 68] = [
     ("FROM (VALUES ($1)) k CROSS JOIN contracts t", NAMES),
     ("FROM (VALUES ($1)) k CROSS JOIN documents t", NAMES),
     (r#"FROM "contracts" WHERE (("contracts"."contract_id" = $1) AND ("contracts"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "documents" WHERE (("documents"."document_id" = $1) AND ("documents"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "charges" WHERE (("charges"."organization_id" = $1) AND ("charges"."charge_ref" = $2))"#, A_REFERENCE),
+    (
+        r#"FROM "credit_grants" WHERE (("credit_grants"."grant_id" = $1) AND ("credit_grants"."organization_id" = $2))"#,
+        A_REFERENCE,
+    ),
+    (r#"FROM "credit_grants" WHERE ("credit_grants"."organization_id" = $1)"#, A_LIST),
     (r#"FROM "limits" WHERE (("limits"."limit_id" = $1) AND ("limits"."organization_id" = $2))"#, A_REFERENCE),
     (r#"FROM "limits" WHERE ("limits"."organization_id" = $1)"#, A_LIST),
     (r#"FROM "payments" WHERE (("payments"."payment_id" = $1) AND ("payments"."organization_id" = $2))"#, A_REFERENCE),

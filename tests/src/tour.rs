@@ -75,6 +75,7 @@ pub fn take_at(server: &Server, machine: &str) -> TourResult {
     tour.bill(&contract_ref);
     tour.be_paid();
     tour.end(&contract_ref);
+    tour.sell_credit();
     tour.ask_the_service();
     tour.send_notifications();
     if tour.client.get("/api/clock").status == 200 {
@@ -372,6 +373,23 @@ impl Tour {
         self.get("list_holds", "/api/usage/holds/filter?customer_ref=acme&open=true");
         self.delete("release_hold", "/api/usage/holds/req-1?customer_ref=acme");
         self.delete("delete_limit", &format!("/api/limits/{limit_ref}"));
+    }
+
+    fn sell_credit(&mut self) {
+        let fee = json!({"line_item_id": "credit", "name": "Credit", "kind": "FIXED", "price": {"model": "FLAT", "amount": 100}});
+        let pricing = json!({"product_pricing_ref": "credit-100", "name": "Credit", "currency": "EUR", "line_items": [fee]});
+        self.client.post("/api/pricings/", &pricing).ok();
+        let payment = json!({"amount": "119.00", "reference": "pi_1"});
+        let sale = json!({"customer_ref": "acme", "product_pricing_ref": "credit-100", "name": "Credit", "payment": payment});
+        self.post("sell_credit", "/api/credit_grants/sell", sale);
+        let welcome =
+            json!({"customer_ref": "acme", "currency": "EUR", "amount": "10.00", "name": "Welcome", "to": "2026-12-31"});
+        let given = self.post("create_credit_grant", "/api/credit_grants/", welcome);
+        let grant_ref = given["grant_ref"].as_str().unwrap_or_default().to_owned();
+        self.post("edit_credit_grant", &format!("/api/credit_grants/edit/{grant_ref}"), json!({"amount": "20.00"}));
+        self.get("get_credit_grant", &format!("/api/credit_grants/{grant_ref}"));
+        self.get("list_credit_grants", "/api/credit_grants/filter?customer_ref=acme");
+        self.get("list_credit_draws", "/api/credit_grants/draws/filter?customer_ref=acme");
     }
 
     fn bill(&mut self, contract_ref: &str) {

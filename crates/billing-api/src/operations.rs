@@ -1276,7 +1276,7 @@ macro_rules! each_operation {
                     runs Write |cx, it| limits::create_limit(cx, &it.body.request) => LimitView,
                     answers Json<LimitJson>: "The limit with its number",
                     conflicts limit_exists too_many_drafts,
-                    refuses entity_required too_many_limits unknown_line_item unknown_product amount_out_of_range;
+                    refuses entity_required no_max too_many_limits unknown_line_item unknown_product amount_out_of_range;
 
                 /// Changes the maximum or the thresholds of a limit, at once.
                 POST "/api/limits/edit/{limit_ref}" Permission(EditLimit) as EditLimit edit_limit,
@@ -1284,7 +1284,7 @@ macro_rules! each_operation {
                     takes LimitEditBody,
                     runs Write |cx, it| limits::edit_limit(cx, it.path, &it.body.edit) => LimitView,
                     answers Json<LimitJson>: "The limit with its number",
-                    refuses amount_out_of_range;
+                    refuses no_max amount_out_of_range;
 
                 /// Lists limits with their numbers in order of creation.
                 GET "/api/limits/filter" Permission(ListLimits) as ListLimits list_limits,

@@ -461,7 +461,8 @@ fn verify_document(
     }
     let in_force = matches!(document.lifecycle, Lifecycle::Issued(_) | Lifecycle::Uncollectible(_));
     if in_force && !content.prepaid.is_empty() {
-        let filter = DrawFilter { document_ref: Some(head.document_ref), ..DrawFilter::default() };
+        let (customer_id, document_ref) = (Some(head.customer_id), Some(head.document_ref));
+        let filter = DrawFilter { customer_id, document_ref, grant_ref: None };
         let draws = tx.draws(organization, &filter, PageRequest::LARGEST)?.items;
         if draws.len() != content.prepaid.len() {
             found.find(number, format!("it states credit of {} grants, and has {} draws", content.prepaid.len(), draws.len()));

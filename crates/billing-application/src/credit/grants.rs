@@ -230,8 +230,8 @@ fn sale_of(cx: &mut Cx<'_>, account: &AccountKey, source: DocumentRef) -> UseCas
         let detail = "must be an issued invoice without a parent";
         return Err(Refusal::field(&["source_document_ref"], "source_not_usable", detail).into());
     };
-    let others =
-        cx.tx.grants(cx.organization, &GrantFilter { source: Some(source), ..GrantFilter::default() }, PageRequest::LARGEST)?;
+    let of_source = GrantFilter { customer_id: Some(account.customer_id), source: Some(source), ..GrantFilter::default() };
+    let others = cx.tx.grants(cx.organization, &of_source, PageRequest::LARGEST)?;
     let sums = book.sums_of(document.family);
     Ok(CreditSale::of(account, document, (&issued.content, &sums), others.total > 0)?)
 }
