@@ -262,6 +262,9 @@ impl Stage {
         let products = json!([catalog::months(prices.name(), 0, 1)]);
         let contract = |n| json!({"customer_ref": prices.customer(n), "products": products});
         self.all("/api/contracts/", self.customers, contract)?;
+        if prices.grant(0).is_some() {
+            self.all("/api/credit_grants/", self.customers, |n| prices.grant(n).unwrap_or_default())?;
+        }
         if prices.limit(0).is_some() {
             self.all("/api/limits/", self.customers, |n| prices.limit(n).unwrap_or_default())?;
         }

@@ -80,7 +80,7 @@ const fn reported(row: &'static str, base: &'static str) -> Ratio {
     Ratio { reach: Reach::Nothing, ..least(row, base, 0.0) }
 }
 
-const RATIOS: [Ratio; 25] = [
+const RATIOS: [Ratio; 26] = [
     reported(rows::UNIFORM, rows::CEILING),
     reported(rows::HOT, rows::CEILING),
     reported(rows::ZIPF, rows::UNIFORM),
@@ -90,6 +90,7 @@ const RATIOS: [Ratio; 25] = [
     least(rows::DISTINCT, rows::LARGEST, 0.8),
     least(rows::WATCHED, rows::UNIFORM, 0.7),
     least(rows::WATCHED_HOT, rows::HOT, 0.5),
+    least(rows::CREDITED_HOT, rows::HOT, 0.5),
     reported(rows::KEYED, rows::UNIFORM),
     of_postgres(rows::UNIFORM, rows::SAME_UNIFORM, 4.0),
     of_postgres(rows::HOT, rows::SAME_HOT, 10.0),

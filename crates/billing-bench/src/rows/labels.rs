@@ -16,6 +16,8 @@ pub(crate) const LARGEST: &str = "single events, the largest counts";
 pub(crate) const DISTINCT: &str = "single events, distinct values";
 pub(crate) const WATCHED: &str = "single events, with a limit";
 pub(crate) const WATCHED_HOT: &str = "single events, with a limit, one document";
+pub(crate) const CREDITED: &str = "single events, with prepaid credit";
+pub(crate) const CREDITED_HOT: &str = "single events, with prepaid credit, one document";
 
 /// Prices, each with customers of its own.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +30,8 @@ pub(crate) enum Labeled {
     Distinct,
     /// One unit price, and a limit that is never reached.
     Limited,
+    /// One unit price, prepaid credit that is never used up, and a limit that rejects usage without it.
+    Credited,
 }
 
 impl Labeled {
@@ -37,8 +41,8 @@ impl Labeled {
             return Vec::new();
         }
         let of_labels = settings.wants("labels").then_some([Self::Prices, Self::Largest, Self::Distinct]);
-        let of_limits = settings.wants("limits").then_some(Self::Limited);
-        of_labels.into_iter().flatten().chain(of_limits).collect()
+        let of_limits = settings.wants("limits").then_some([Self::Limited, Self::Credited]);
+        of_labels.into_iter().flatten().chain(of_limits.into_iter().flatten()).collect()
     }
 
     /// Returns the reference of the usage product and of the pricing.
@@ -48,13 +52,25 @@ impl Labeled {
             Self::Largest => "peak",
             Self::Distinct => "users",
             Self::Limited => "limited",
+            Self::Credited => "credited",
         }
     }
 
     /// Returns the limit of a customer, if the customers have one.
     pub(crate) fn limit(self, number: u64) -> Option<Value> {
-        let limit = || json!({"metric": "OWED", "customer_ref": self.customer(number), "currency": "EUR", "max": 1_000_000_000});
-        matches!(self, Self::Limited).then(limit)
+        let limit = |max: u64| json!({"metric": "OWED", "customer_ref": self.customer(number), "currency": "EUR", "max": max});
+        match self {
+            Self::Limited => Some(limit(1_000_000_000)),
+            Self::Credited => Some(limit(0)),
+            Self::Prices | Self::Largest | Self::Distinct => None,
+        }
+    }
+
+    /// Returns the credit of a customer, if the customers have some.
+    pub(crate) fn grant(self, number: u64) -> Option<Value> {
+        let customer = self.customer(number);
+        let grant = || json!({"customer_ref": customer, "currency": "EUR", "amount": 1_000_000_000, "name": "Credit"});
+        matches!(self, Self::Credited).then(grant)
     }
 
     /// Returns the reference of a customer.
@@ -65,7 +81,7 @@ impl Labeled {
     /// Returns the usage product.
     pub(crate) fn usage_product(self) -> Value {
         let (aggregation, unique_by) = match self {
-            Self::Prices | Self::Limited => ("SUM", None),
+            Self::Prices | Self::Limited | Self::Credited => ("SUM", None),
             Self::Largest => ("MAX", None),
             Self::Distinct => ("UNIQUE", Some("user")),
         };
@@ -76,7 +92,7 @@ impl Labeled {
     pub(crate) const fn totals(self) -> u64 {
         match self {
             Self::Prices => MODELS * KINDS.len() as u64,
-            Self::Largest | Self::Distinct | Self::Limited => 1,
+            Self::Largest | Self::Distinct | Self::Limited | Self::Credited => 1,
         }
     }
 
@@ -134,7 +150,12 @@ impl Run<'_> {
                 (LARGEST, Labeled::Largest, Spread::Uniform),
                 (DISTINCT, Labeled::Distinct, Spread::Uniform),
             ],
-            _ => &[(WATCHED, Labeled::Limited, Spread::Uniform), (WATCHED_HOT, Labeled::Limited, Spread::Hot)],
+            _ => &[
+                (WATCHED, Labeled::Limited, Spread::Uniform),
+                (WATCHED_HOT, Labeled::Limited, Spread::Hot),
+                (CREDITED, Labeled::Credited, Spread::Uniform),
+                (CREDITED_HOT, Labeled::Credited, Spread::Hot),
+            ],
         };
         for (row, prices, spread) in rows.iter().copied() {
             let mut requests = prices.singles(self.customers(spread, stage.customers));
