@@ -14,6 +14,7 @@ on_both_databases!(
     credit_is_refused_with_field_reason_and_remedy,
     given_credit_ends_before_sold_credit_and_a_sale_by_transfer_waits,
     a_chargeback_of_the_sale_stops_usage,
+    a_limit_of_free_credit_counts_no_debts,
     a_dry_run_shows_what_a_request_takes_of_credit,
     verify_finds_a_draw_that_was_changed_by_hand,
     sixty_four_threads_on_two_servers_use_credit_to_the_cent,
@@ -296,6 +297,19 @@ fn a_chargeback_of_the_sale_stops_usage(database: &Database) {
     let rejected = client.post("/api/usage/event", &used("2026-11-30T09:00:00Z", 100_000, &json!({})));
     refused(&rejected, 422, "limit_reached");
     assert_eq!(books::fields(&rejected.body, ["value", "needed"]), ["36.00", "1.20"]);
+}
+
+fn a_limit_of_free_credit_counts_no_debts(database: &Database) {
+    let scene = vendor(database, "2026-11-30T09:00:00Z");
+    let client = &scene.client;
+    client.post("/api/usage/event", &used("2026-11-30T09:00:00Z", 1_000_000, &json!({}))).ok();
+    let limit = json!({"metric": "PREPAID", "customer_ref": "acme", "currency": "EUR", "thresholds": ["5.00"]});
+    let limit = client.post(LIMITS, &limit).ok();
+    assert_eq!(books::fields(&limit, ["value", "held", "left"]), ["0.00", "0.00", "null"]);
+    // The draft takes 10.00 of the credit.
+    client.post(GRANTS, &grant(&json!({"amount": "12.00"}))).ok();
+    let number = client.get(&format!("{LIMITS}{}", limit["limit_ref"].as_str().expect("a reference"))).ok();
+    assert_eq!(books::fields(&number, ["value", "held"]), ["2.00", "0.00"]);
 }
 
 fn a_dry_run_shows_what_a_request_takes_of_credit(database: &Database) {

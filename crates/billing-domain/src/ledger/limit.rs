@@ -31,18 +31,20 @@ pub fn window_at(book: &ContractBook, product_no: ProductNo, now: Timestamp) -> 
     Ok(product.period_at(book.today(terms, now)?).map(|period| period.days()))
 }
 
-/// Returns what a book adds to the number of a limit, in units of its metric. `period_start` is the first day of the service period,
+/// Returns what a book adds to the number of a limit, in units of its metric. It adds nothing to free credit, which all books of the
+/// customer share. `period_start` is the first day of the service period,
 /// which the number of a service period needs.
 ///
 /// # Errors
 /// Returns [`Refusal::AmountOutOfRange`], or [`Refusal::Broken`] when the book lacks a required row.
 pub fn added_to_number(book: &ContractBook, limit: &Limit, period_start: Option<NaiveDate>) -> Result<Decimal, Refusal> {
-    if let Some(account) = limit.account() {
-        return Ok(added_to_account(book, &account)?.to_decimal());
-    }
     let of_book = limit.metric.product().filter(|(contract_ref, _)| *contract_ref == book.contract.contract_ref);
     let period = of_book.zip(period_start).and_then(|((_, product_no), start)| book.contract.period_from(product_no, start));
     match (&limit.metric, period) {
+        (LimitMetric::Owed { entity_ref, currency }, _) => {
+            let account = AccountKey { customer_id: limit.customer_id, entity_ref: entity_ref.clone(), currency: *currency };
+            Ok(added_to_account(book, &account)?.to_decimal())
+        }
         (LimitMetric::Spend { currency, .. }, Some(period)) if period.terms.pricing.currency == *currency => {
             Ok(price_of(book, &period)?.to_decimal())
         }
