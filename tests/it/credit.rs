@@ -303,6 +303,8 @@ fn a_limit_of_free_credit_counts_no_debts(database: &Database) {
     let scene = vendor(database, "2026-11-30T09:00:00Z");
     let client = &scene.client;
     client.post("/api/usage/event", &used("2026-11-30T09:00:00Z", 1_000_000, &json!({}))).ok();
+    client.post("/api/customers/payments/acme", &json!({"currency": "EUR", "amount": "7.00"})).ok();
+    client.post(LIMITS, &owed(&json!(100))).ok();
     let limit = json!({"metric": "PREPAID", "customer_ref": "acme", "currency": "EUR", "thresholds": ["5.00"]});
     let limit = client.post(LIMITS, &limit).ok();
     assert_eq!(books::fields(&limit, ["value", "held", "left"]), ["0.00", "0.00", "null"]);

@@ -139,7 +139,8 @@ impl Watch {
         let mut numbers: Vec<WatchedNumber> = Vec::new();
         for limit in limits {
             if let Some(account) = limit.account() {
-                let sum = owed.get(&account).copied().unwrap_or(MoneySum::zero(account.currency));
+                let sum = owed_account(&limit).and_then(|account| owed.get(&account).copied());
+                let sum = sum.unwrap_or(MoneySum::zero(account.currency));
                 let without_own = (sum.to_decimal(), limit.metric.zero());
                 numbers.push(WatchedNumber { limit, window: None, is_present: true, without_own });
                 continue;
