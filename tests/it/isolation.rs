@@ -27,6 +27,7 @@ struct Things {
     run_ref: String,
     application_ref: String,
     limit_ref: String,
+    grant_ref: String,
     notification_ref: String,
     endpoint_ref: String,
 }
@@ -66,6 +67,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
     let hold = json!({"hold_ref": format!("{name}-hold"), "customer_ref": format!("{name}-customer"), "usage": held});
     client.post("/api/usage/holds/", &hold).ok();
     let limit = client.post("/api/limits/", &limit(&format!("{name}-customer"), &format!("{name}-entity"))).ok();
+    let grant = client.post("/api/credit_grants/", &grant(&format!("{name}-customer"), &format!("{name}-entity"))).ok();
     let own = admin.get("/auth/session").ok();
     let of_session = |field: &str| own[field].as_str().expect("a reference").to_owned();
     let things = Things {
@@ -79,6 +81,7 @@ fn make_things(admin: &Client, server: &Server, name: &str) -> (Client, Things) 
         payment_ref: application["from_payment_ref"].as_str().expect("a reference").to_owned(),
         application_ref: application["application_ref"].as_str().expect("a reference").to_owned(),
         limit_ref: limit["limit_ref"].as_str().expect("a reference").to_owned(),
+        grant_ref: grant["grant_ref"].as_str().expect("a reference").to_owned(),
         import_ref: imported["import_ref"].as_str().expect("a reference").to_owned(),
         run_ref: client.get("/api/billing/runs/filter").ok()[0]["run_ref"].as_str().expect("a run").to_owned(),
         notification_ref: books::notifications(&client, "pageSize=1")[0]["notification_ref"].as_str().expect("one").to_owned(),
@@ -111,6 +114,10 @@ fn event(customer: &str, product: &str) -> Value {
 
 fn limit(customer: &str, entity: &str) -> Value {
     json!({"metric": "OWED", "customer_ref": customer, "entity_ref": entity, "currency": "EUR", "max": 1_000_000})
+}
+
+fn grant(customer: &str, entity: &str) -> Value {
+    json!({"customer_ref": customer, "entity_ref": entity, "currency": "EUR", "amount": 1, "name": "Credit"})
 }
 
 fn charge(contract_ref: &str, charge_ref: &str) -> Value {
@@ -235,6 +242,26 @@ fn places<'a>(theirs: &'a Things, ours: &Things) -> Vec<Place<'a>> {
     for method in ["GET", "DELETE"] {
         add(method, "/api/limits/{}", None, &theirs.limit_ref, UNKNOWN_UUID);
     }
+    let mine = |fields: &Value| catalog::with(grant("mine-customer", "mine-entity"), fields);
+    let sale = |fields: &Value| {
+        let sale = json!({"customer_ref": "mine-customer", "product_pricing_ref": "mine-plan", "name": "Credit"});
+        catalog::with(sale, fields)
+    };
+    add("GET", "/api/credit_grants/{}", None, &theirs.grant_ref, UNKNOWN_UUID);
+    add("POST", "/api/credit_grants/edit/{}", Some(json!({"name": "Mine"})), &theirs.grant_ref, UNKNOWN_UUID);
+    for list in ["filter", "draws/filter"] {
+        add("GET", &format!("/api/credit_grants/{list}?customer_ref={{}}"), None, customer, UNKNOWN_NAME);
+    }
+    add("GET", "/api/credit_grants/filter?entity_ref={}", None, entity, UNKNOWN_NAME);
+    add("GET", "/api/credit_grants/filter?source_document_ref={}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/credit_grants/draws/filter?document_ref={}", None, &theirs.document_ref, UNKNOWN_UUID);
+    add("GET", "/api/credit_grants/draws/filter?grant_ref={}", None, &theirs.grant_ref, UNKNOWN_UUID);
+    add("POST", "/api/credit_grants/", Some(grant("{}", "mine-entity")), customer, UNKNOWN_NAME);
+    add("POST", "/api/credit_grants/", Some(grant("mine-customer", "{}")), entity, UNKNOWN_NAME);
+    add("POST", "/api/credit_grants/", Some(mine(&json!({"contract_ref": "{}"}))), &theirs.contract_ref, UNKNOWN_UUID);
+    add("POST", "/api/credit_grants/", Some(mine(&json!({"source_document_ref": "{}"}))), &theirs.document_ref, UNKNOWN_UUID);
+    add("POST", "/api/credit_grants/sell", Some(sale(&json!({"customer_ref": "{}"}))), customer, UNKNOWN_NAME);
+    add("POST", "/api/credit_grants/sell", Some(sale(&json!({"product_pricing_ref": "{}"}))), pricing, UNKNOWN_NAME);
     add("POST", "/api/limits/edit/{}", Some(json!({"max": 1})), &theirs.limit_ref, UNKNOWN_UUID);
     add("POST", "/api/limits/", Some(limit("{}", "mine-entity")), customer, UNKNOWN_NAME);
     add("POST", "/api/limits/", Some(limit("mine-customer", "{}")), entity, UNKNOWN_NAME);

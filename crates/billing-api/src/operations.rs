@@ -1319,7 +1319,7 @@ macro_rules! each_operation {
                 /// Grants prepaid credit to a customer: given, or sold by an issued invoice. Documents take it before tax.
                 POST "/api/credit_grants/" Permission(CreateGrant) as CreateGrant create_credit_grant,
                     takes GrantBody,
-                    runs Write |cx, it| credit::create_grant(cx, &it.body.request) => GrantView,
+                    runs Write |cx, it| credit::create_credit_grant(cx, &it.body.request) => GrantView,
                     answers Json<GrantJson>: "The grant with its amounts",
                     conflicts too_many_drafts,
                     refuses currency_mismatch entity_required source_not_usable too_many_grants amount_out_of_range,
@@ -1340,7 +1340,7 @@ macro_rules! each_operation {
                 POST "/api/credit_grants/edit/{grant_ref}" Permission(EditGrant) as EditGrant edit_credit_grant,
                     at CreditGrantRef,
                     takes GrantEditBody,
-                    runs Write |cx, it| credit::edit_grant(cx, it.path, &it.body.edit) => GrantView,
+                    runs Write |cx, it| credit::edit_credit_grant(cx, it.path, &it.body.edit) => GrantView,
                     answers Json<GrantJson>: "The grant with its amounts",
                     refuses credit_in_use amount_out_of_range,
                     is DryRun;
@@ -1348,20 +1348,20 @@ macro_rules! each_operation {
                 /// Lists grants with their amounts in order of creation.
                 GET "/api/credit_grants/filter" Permission(ListGrants) as ListGrants list_credit_grants,
                     asks GrantParams,
-                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_grants(cx, &query, it.query.page())) => Page<GrantView>,
+                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_credit_grants(cx, &query, it.query.page())) => Page<GrantView>,
                     answers PageOf<GrantJson>: "A page of grants",
                     refuses amount_out_of_range;
 
                 /// Lists what issued documents took from grants and returned to them, in the order of time: the statement of credit.
                 GET "/api/credit_grants/draws/filter" Permission(ListDraws) as ListDraws list_credit_draws,
                     asks DrawParams,
-                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_draws(cx, &query, it.query.page())) => Page<DrawView>,
+                    runs Read |cx, it| found(it.query.clone().query(), |query| credit::list_credit_draws(cx, &query, it.query.page())) => Page<DrawView>,
                     answers PageOf<DrawJson>: "A page of draws";
 
                 /// Returns a grant with its amounts.
                 GET "/api/credit_grants/{grant_ref}" Permission(GetGrant) as GetGrant get_credit_grant,
                     at CreditGrantRef,
-                    runs Read |cx, it| credit::get_grant(cx, it.path) => GrantView,
+                    runs Read |cx, it| credit::get_credit_grant(cx, it.path) => GrantView,
                     answers Json<GrantJson>: "The grant",
                     refuses amount_out_of_range;
             }

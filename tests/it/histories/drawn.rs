@@ -12,6 +12,7 @@ use Where::{Both, Http, Nowhere, UseCases};
 const USE_CASES: &str = concat!(
     include_str!("../../../crates/billing-application/tests/use_cases/histories/mod.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/advances.rs"),
+    include_str!("../../../crates/billing-application/tests/use_cases/histories/grants.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/limits.rs"),
     include_str!("../../../crates/billing-application/tests/use_cases/histories/movements.rs"),
 );
@@ -26,7 +27,7 @@ enum Where {
     Nowhere(&'static str),
 }
 
-const DRAWN: [(&str, Where); 70] = [
+const DRAWN: [(&str, Where); 73] = [
     ("log_in", Http),
     ("log_out", Http),
     ("generate_key", Http),
@@ -57,6 +58,9 @@ const DRAWN: [(&str, Where); 70] = [
     ("create_entity", UseCases),
     ("edit_entity", Both),
     ("delete_entity", Http),
+    ("create_credit_grant", UseCases),
+    ("edit_credit_grant", UseCases),
+    ("sell_credit", Nowhere(SALES)),
     ("create_limit", UseCases),
     ("edit_limit", UseCases),
     ("delete_limit", UseCases),
@@ -98,6 +102,7 @@ const DRAWN: [(&str, Where); 70] = [
     ("test_webhook_endpoint", Nowhere(DELIVERIES)),
     ("replay_webhook_deliveries", Nowhere(DELIVERIES)),
 ];
+const SALES: &str = "a sale makes a contract, an invoice, a payment and a grant, which are drawn one by one: `credit::` sells";
 const RATES: &str = "a question about prices that are not stored changes nothing: `rating::` compares its answers";
 const DELIVERIES: &str = "where notifications are sent changes nothing that is owed: `webhooks::` has receivers for them";
 const CODES: &str = "how people log in changes nothing that is owed, and codes go by the time: `team::` has a clock for them";

@@ -228,6 +228,10 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         (|amount| json!({"currency": "JPY", "amount": amount}), format!("/api/customers/payments/{}", catalog::ACME));
     let limit =
         |currency: &str, max: u32| json!({"metric": "OWED", "customer_ref": catalog::ACME, "currency": currency, "max": max});
+    let grant = |amount: u32| json!({"customer_ref": catalog::ACME, "currency": "JPY", "amount": amount, "name": "Credit"});
+    let granted = client.post("/api/credit_grants/", &grant(1)).ok()["grant_ref"].as_str().expect("a reference").to_owned();
+    catalog::make_pricing(client, "credit", &json!([catalog::fixed("credit", "100.00")]));
+    let sale = |name: &str| json!({"customer_ref": catalog::ACME, "product_pricing_ref": "credit", "name": name});
     let holds = format!("/api/usage/holds/filter?customer_ref={}", catalog::ACME);
     let held = |quantity: u32| {
         let usage = json!([{"usage_product_ref": catalog::API_CALLS, "quantity": quantity}]);
@@ -279,6 +283,9 @@ pub(crate) fn posts(client: &Client, admin: &Client) -> Vec<Post> {
         edit("/api/documents/unapply/{application_ref}", &unapplied.application_ref).without_body(),
         Post::new("/api/documents/write-off/{document_ref}", json!({"reason": "gone"}), json!({"reason": "left"})).to(&given_up),
         Post::new("/api/usage/holds/", held(1), held(2)).adding_to(&holds),
+        Post::new("/api/credit_grants/", grant(1), grant(2)).adding_to("/api/credit_grants/filter"),
+        Post::new("/api/credit_grants/sell", sale("One"), sale("Other")).adding_to("/api/credit_grants/filter"),
+        Post::new("/api/credit_grants/edit/{grant_ref}", json!({"amount": 2}), json!({"amount": 3})).to(&granted),
         Post::new("/api/limits/", limit("JPY", 1), limit("JPY", 2)).adding_to("/api/limits/filter"),
         Post::new("/api/limits/edit/{limit_ref}", json!({"max": 2}), json!({"max": 3})).to(&limited),
         Post::new("/api/charges/", charge("Setup"), charge("Another")).adding_to("/api/charges/filter"),

@@ -34,7 +34,7 @@ use crate::notifications;
 /// - [`UseCaseError::Invalid`] for an unknown reference, an invalid amount or day, `currency_mismatch`, `source_not_usable` or
 ///   `too_many_grants`.
 /// - [`UseCaseError::Conflict`] `too_many_drafts` if the account has too many drafts.
-pub fn create_grant(cx: &mut Cx<'_>, request: &GrantRequest) -> UseCaseResult<GrantView> {
+pub fn create_credit_grant(cx: &mut Cx<'_>, request: &GrantRequest) -> UseCaseResult<GrantView> {
     let customer = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(&request.customer_ref))?.pop();
     let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
     watch(cx, customer.id)?;
@@ -71,7 +71,7 @@ pub fn create_grant(cx: &mut Cx<'_>, request: &GrantRequest) -> UseCaseResult<Gr
 /// Returns one of these errors:
 /// - [`UseCaseError::Unknown`] if the grant does not exist.
 /// - [`UseCaseError::Invalid`] for an invalid day, `credit_in_use` or `not_allowed`.
-pub fn edit_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef, edit: &CreditGrantEdit) -> UseCaseResult<GrantView> {
+pub fn edit_credit_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef, edit: &CreditGrantEdit) -> UseCaseResult<GrantView> {
     let unknown = || UseCaseError::Unknown(ResourceKind::CreditGrant);
     let customer_id = cx.tx.grant(cx.organization, grant_ref)?.ok_or_else(unknown)?.account.customer_id;
     cx.watch(&[customer_id])?;
@@ -124,7 +124,7 @@ fn zone_of(cx: &mut Cx<'_>, grant: &CreditGrant) -> UseCaseResult<TimeZone> {
 ///
 /// # Errors
 /// Returns [`UseCaseError::Unknown`] if the grant does not exist.
-pub fn get_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef) -> UseCaseResult<GrantView> {
+pub fn get_credit_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef) -> UseCaseResult<GrantView> {
     let grant = cx.tx.grant(cx.organization, grant_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::CreditGrant))?;
     views_of(cx, vec![grant])?.pop().ok_or(UseCaseError::InvariantViolation("a grant without a view"))
 }
@@ -133,7 +133,7 @@ pub fn get_grant(cx: &mut Cx<'_>, grant_ref: CreditGrantRef) -> UseCaseResult<Gr
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the grants cannot be read.
-pub fn list_grants(cx: &mut Cx<'_>, query: &GrantQuery, page: PageRequest) -> UseCaseResult<Page<GrantView>> {
+pub fn list_credit_grants(cx: &mut Cx<'_>, query: &GrantQuery, page: PageRequest) -> UseCaseResult<Page<GrantView>> {
     let mut filter = query.filter.clone();
     if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
         return Ok(Page::empty());
@@ -147,7 +147,7 @@ pub fn list_grants(cx: &mut Cx<'_>, query: &GrantQuery, page: PageRequest) -> Us
 ///
 /// # Errors
 /// Returns [`UseCaseError::Store`] if the draws cannot be read.
-pub fn list_draws(cx: &mut Cx<'_>, query: &DrawQuery, page: PageRequest) -> UseCaseResult<Page<DrawView>> {
+pub fn list_credit_draws(cx: &mut Cx<'_>, query: &DrawQuery, page: PageRequest) -> UseCaseResult<Page<DrawView>> {
     let mut filter = query.filter.clone();
     if !narrow_to_customer(cx.tx, cx.organization, query.customer_ref.as_ref(), &mut filter.customer_id)? {
         return Ok(Page::empty());

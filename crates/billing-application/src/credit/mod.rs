@@ -14,7 +14,7 @@ use billing_domain::text::OneLine;
 
 pub use billing_domain::credit::GrantView;
 pub(crate) use grants::{announce_ending, free_of};
-pub use grants::{create_grant, edit_grant, get_grant, list_draws, list_grants};
+pub use grants::{create_credit_grant, edit_credit_grant, get_credit_grant, list_credit_draws, list_credit_grants};
 pub use sell::sell_credit;
 
 /// A request to grant credit.

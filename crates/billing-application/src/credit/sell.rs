@@ -11,7 +11,7 @@ use billing_domain::refs::{ContractRef, DocumentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::violation::{Violation, Violations};
 
-use super::grants::{create_grant, watch};
+use super::grants::{create_credit_grant, watch};
 use super::{CreditSaleRequest, GrantRequest, SoldCredit};
 use crate::book_repository;
 use crate::carry_out::Cx;
@@ -25,7 +25,7 @@ use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference}
 ///
 /// # Errors
 /// Returns one of these errors:
-/// - [`UseCaseError::Invalid`] for an unknown reference, invalid values, `needs_fixed_items`, or the errors of [`create_grant`].
+/// - [`UseCaseError::Invalid`] for an unknown reference, invalid values, `needs_fixed_items`, or the errors of [`create_credit_grant`].
 /// - The errors of issuing the invoice.
 pub fn sell_credit(cx: &mut Cx<'_>, request: &CreditSaleRequest) -> UseCaseResult<SoldCredit> {
     let organization = cx.organization;
@@ -75,7 +75,7 @@ pub fn sell_credit(cx: &mut Cx<'_>, request: &CreditSaleRequest) -> UseCaseResul
         contract_ref: request.contract_ref,
         source: Some(document_ref),
     };
-    let grant_ref = create_grant(cx, &grant)?.grant.grant_ref;
+    let grant_ref = create_credit_grant(cx, &grant)?.grant.grant_ref;
     let document = cx.tx.documents_by_refs(organization, &[customer.id], &[document_ref])?.pop();
     let document = document.ok_or(UseCaseError::InvariantViolation("an issued invoice that is not there"))?;
     let total = document.lifecycle.issued().map(|issued| issued.content.total);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use billing_application::credit::{GrantQuery, GrantRequest, GrantView, create_grant, list_grants};
+use billing_application::credit::{GrantQuery, GrantRequest, GrantView, create_credit_grant, list_credit_grants};
 use billing_application::error::UseCaseResult;
 use billing_application::{Cx, UseCase};
 use billing_domain::document::totals::DocumentContent;
@@ -29,7 +29,7 @@ impl UseCases {
             contract_ref: None,
             source: sale.map(|place| self.document(place)),
         };
-        create_grant(cx, &request).map(drop)
+        create_credit_grant(cx, &request).map(drop)
     }
 
     /// Remembers a grant that was created.
@@ -45,8 +45,9 @@ impl UseCases {
 
     fn listed(&self) -> UseCaseResult<BTreeMap<CreditGrantRef, GrantView>> {
         let (services, principal) = (&self.bench.services, &self.bench.principal);
-        let listed =
-            read(services, principal, UseCase::ListGrants, |cx| list_grants(cx, &GrantQuery::default(), PageRequest::LARGEST))?;
+        let listed = read(services, principal, UseCase::ListGrants, |cx| {
+            list_credit_grants(cx, &GrantQuery::default(), PageRequest::LARGEST)
+        })?;
         Ok(listed.items.into_iter().map(|view| (view.grant.grant_ref, view)).collect())
     }
 

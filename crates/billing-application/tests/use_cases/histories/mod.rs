@@ -46,7 +46,7 @@ use billing_application::charges::{ChargeRequest, delete_charge, edit_charge, re
 use billing_application::contracts::{
     ContractRequest, cancel_contract, change_quantity, create_contract, edit_contract, resume_contract,
 };
-use billing_application::credit::edit_grant;
+use billing_application::credit::edit_credit_grant;
 use billing_application::documents::{DocumentQuery, PaymentQuery, issue_document, list_documents, list_payments, void_document};
 use billing_application::dry_run::Effects;
 use billing_application::error::{ResourceKind, UseCaseError, UseCaseResult};
@@ -320,7 +320,7 @@ impl UseCases {
             Deed::Void(place) => void_document(cx, self.document(*place)).map(drop),
             Deed::Money(deed) => self.move_money(cx, &convert::customer(&world.model.catalog).customer_ref, deed),
             Deed::Grant(grant) => self.grant(cx, grant, world),
-            Deed::EditGrant(grant, edit) => edit_grant(cx, self.grants[*grant], edit).map(drop),
+            Deed::EditGrant(grant, edit) => edit_credit_grant(cx, self.grants[*grant], edit).map(drop),
             Deed::Run => panic!("a billing run has transactions of its own"),
         }
         .map(|()| None)
