@@ -61,7 +61,7 @@ fn document(client: &Client, number: &str) -> [String; 4] {
 
 fn hold(client: &Client, hold_ref: &str, quantity: u32) -> acceptance::Answer {
     let usage = json!([{"usage_product_ref": catalog::API_CALLS, "quantity": quantity}]);
-    client.post(HOLDS, &json!({"hold_ref": hold_ref, "customer_ref": "acme", "expires_in": 3600, "usage": usage}))
+    client.post_patiently(HOLDS, &json!({"hold_ref": hold_ref, "customer_ref": "acme", "expires_in": 3600, "usage": usage}))
 }
 
 fn used(instant: &str, quantity: u32, fields: &Value) -> Value {

@@ -250,7 +250,7 @@ fn holds_of_sixty_four_threads_reserve_the_limit_to_the_cent(database: &Database
                 let usage = json!([{"usage_product_ref": product, "quantity": 1}]);
                 let body = json!({"hold_ref": hold_ref, "customer_ref": "acme", "usage": usage});
                 barrier.wait();
-                let answer = client.post(HOLDS, &body);
+                let answer = client.post_patiently(HOLDS, &body);
                 if answer.status == 200 {
                     held.fetch_add(1, Ordering::Relaxed);
                     // The event of a hold is accepted, whatever others have reserved.

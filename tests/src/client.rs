@@ -275,6 +275,20 @@ impl Client {
         self.try_post(path, body).unwrap_or_else(|error| panic!("POST {path}: {error}"))
     }
 
+    /// Sends a POST request, and repeats it while the server has too many others, as a client that has to know the result does.
+    ///
+    /// # Panics
+    /// Panics if the server sends no response.
+    pub fn post_patiently(&self, path: &str, body: &Value) -> Answer {
+        loop {
+            let answer = self.post(path, body);
+            if answer.status != 503 {
+                return answer;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+
     /// Sends a POST request without a body.
     ///
     /// # Panics
