@@ -23,7 +23,7 @@ use crate::{Failure, Outcome, stop};
 
 mod labels;
 
-pub(crate) use labels::{BY_LABEL, BY_LABEL_HOT, CREDITED, CREDITED_HOT, DISTINCT, LARGEST, Labeled, WATCHED, WATCHED_HOT};
+pub(crate) use labels::{BY_LABEL, BY_LABEL_HOT, CREDITED_HOT, DISTINCT, LARGEST, Labeled, WATCHED, WATCHED_HOT};
 
 pub(crate) const FSYNC: &str = "fdatasync of 4 KiB";
 pub(crate) const CEILING: &str = "plain actix server: the ceiling";
