@@ -662,7 +662,7 @@ fn use_cases_store_what_the_ledger_decides() {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number: {text}")))
     };
-    let (first, count) = (number("SEED", 1), number("USE_CASE_HISTORIES", 60));
+    let (first, count) = (number("SEED", 1), number("USE_CASE_HISTORIES", 30));
     let threads = u64::try_from(std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).expect("a small number");
     std::thread::scope(|scope| {
         for thread in 0..threads {
