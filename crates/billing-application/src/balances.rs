@@ -12,7 +12,7 @@ use billing_domain::refs::{CustomerRef, EntityRef};
 
 use crate::book_repository::distinct;
 use crate::carry_out::Cx;
-use crate::catalog::only;
+use crate::catalog::{only, time_zones};
 use crate::credit::free_of;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -24,7 +24,7 @@ use crate::{Services, UseCase, allow};
 pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
     let customer = known(cx, customer_ref)?;
     let accounts = cx.tx.accounts(cx.organization, Some(&[customer.id]))?;
-    let zones = zones(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
+    let zones = time_zones(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
     let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
     for (key, unapplied) in accounts {
         let zero = MoneySum::zero(key.currency);
@@ -74,7 +74,7 @@ pub fn amounts_due(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
     let customers = cx.tx.customers_by_refs(cx.organization, customers)?;
     let ids: Vec<_> = customers.iter().map(|customer| customer.id).collect();
     let due_by_day = cx.tx.due_by_day(cx.organization, &ids)?;
-    let zones = zones(cx, due_by_day.iter().map(|(key, ..)| &key.entity_ref))?;
+    let zones = time_zones(cx, due_by_day.iter().map(|(key, ..)| &key.entity_ref))?;
     let mut due: BTreeMap<AccountKey, (MoneySum, MoneySum)> = BTreeMap::new();
     for (key, due_date, amount) in due_by_day {
         let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
@@ -151,10 +151,4 @@ pub fn print_statement(services: &Services, principal: &Principal, statement: &S
 
 fn known(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Customer> {
     only(ResourceKind::Customer, cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(customer_ref))?)
-}
-
-fn zones<'e>(cx: &mut Cx<'_>, entities: impl Iterator<Item = &'e EntityRef>) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
-    let refs = distinct(entities.cloned());
-    let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;
-    Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
 }

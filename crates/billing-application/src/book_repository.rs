@@ -59,7 +59,7 @@ fn load_locked(cx: &mut Cx<'_>, books: Vec<ContractBook>) -> UseCaseResult<Vec<C
     let watched = distinct(watched.map(|book| book.contract.customer_id));
     if !watched.is_empty() {
         cx.lock_accounts(&watched)?;
-        set_credit(cx.tx, cx.organization, books.iter_mut().collect(), Vec::new(), cx.now)?;
+        set_credit(cx.tx, cx.organization, &mut books, cx.now)?;
     }
     Ok(books)
 }
@@ -96,7 +96,7 @@ pub(crate) fn load_books(
     now: Timestamp,
 ) -> UseCaseResult<Vec<ContractBook>> {
     let mut books = load_rows(tx, organization, books, now)?;
-    set_credit(tx, organization, books.iter_mut().collect(), Vec::new(), now)?;
+    set_credit(tx, organization, &mut books, now)?;
     Ok(books)
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use billing_domain::calendar::Timestamp;
-use billing_domain::credit::{CreditBalance, CreditGrant};
+use billing_domain::credit::{CreditBalance, CreditDraw, CreditGrant};
 use billing_domain::ledger::ContractBook;
 use billing_domain::ledger::credit::{CreditFamily, CreditView, cover};
 use billing_domain::ports::Tx;
@@ -21,25 +21,24 @@ use crate::error::UseCaseResult;
 /// The credit of customers, without that of customers who have no grants.
 pub(crate) type CreditViews = BTreeMap<CustomerId, CreditView>;
 
-/// Sets the credit of the watched customers in books with rows. The books of their other contracts with drafts are loaded, as far as
-/// `others` doesn't have them.
+/// Sets the credit of the watched customers in books with rows. The books of their other contracts with drafts are loaded.
 pub(crate) fn set_credit(
     tx: &mut dyn Tx,
     organization: OrganizationId,
-    books: Vec<&mut ContractBook>,
-    others: Vec<ContractBook>,
+    books: &mut [ContractBook],
     now: Timestamp,
 ) -> UseCaseResult<()> {
-    let mut books: Vec<&mut ContractBook> = books.into_iter().filter(|book| book.contract.is_watched).collect();
+    let mut books: Vec<&mut ContractBook> = books.iter_mut().filter(|book| book.contract.is_watched).collect();
     let customers = distinct(books.iter().map(|book| book.contract.customer_id));
     if customers.is_empty() {
         return Ok(());
     }
-    set_credit_of(tx, organization, &customers, &mut books, others, now)?;
+    set_credit_of(tx, organization, &customers, &mut books, Vec::new(), now)?;
     Ok(())
 }
 
-/// Sets the credit of customers in all their books with rows. Returns the books of their other contracts, and the credit.
+/// Sets the credit of customers in all their books with rows. The books of their other contracts with drafts are loaded, as far as
+/// `others` doesn't have them. Returns these books, and the credit.
 pub(crate) fn set_credit_of(
     tx: &mut dyn Tx,
     organization: OrganizationId,
@@ -93,13 +92,18 @@ pub(crate) fn balances_of(
     let (_, views) = set_credit_of(tx, organization, customers, &mut [], Vec::new(), now)?;
     let mut balances = Vec::new();
     for view in views.into_values() {
-        let draws = cover(&view.grants, view.families.iter())?;
+        let draws = draws_of(&view)?;
         for grant in view.grants {
             let balance = grant.balance(&draws)?;
             balances.push((grant, balance));
         }
     }
     Ok(balances)
+}
+
+/// Returns the credit that the drafts of a customer take.
+pub(crate) fn draws_of(view: &CreditView) -> UseCaseResult<Vec<CreditDraw>> {
+    Ok(cover(&view.grants, view.families.iter())?)
 }
 
 /// Sets the same credit in all books of a customer, with what the drafts of these books need. Returns it.

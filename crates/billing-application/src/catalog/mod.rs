@@ -25,11 +25,16 @@ pub(crate) use taxes::entity_of_customer;
 pub use taxes::{TaxBasisPatch, TaxPatch};
 pub use usage_products::{create_usage_product, edit_usage_product, get_usage_product, list_usage_products};
 
+use std::collections::BTreeMap;
+
+use billing_domain::calendar::TimeZone;
 use billing_domain::page::PageRequest;
 use billing_domain::party::Entity;
 use billing_domain::ports::{Insertion, Tx, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 
+use crate::basics::distinct;
+use crate::carry_out::Cx;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 
 pub(crate) fn inserted(thing: ResourceKind, insertion: Insertion) -> UseCaseResult<()> {
@@ -87,4 +92,13 @@ fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Optio
     }
     tx.lock_entities_shared(organization, refs)?;
     Ok(())
+}
+
+/// Returns the time zones of entities.
+pub(crate) fn time_zones<'e>(
+    cx: &mut Cx<'_>,
+    entities: impl Iterator<Item = &'e EntityRef>,
+) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
+    let entities = cx.tx.entities_by_refs(cx.organization, &distinct(entities.cloned()))?;
+    Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
 }

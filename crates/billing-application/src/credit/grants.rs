@@ -1,18 +1,17 @@
 //! Creates, changes and reads grants, and reads draws.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use billing_domain::audit::AuditAction;
 use billing_domain::calendar::TimeZone;
 use billing_domain::contract::{Contract, ContractProduct};
 use billing_domain::credit::{CreditBalance, CreditGrant, CreditGrantEdit, CreditSale, GrantView, MAX_GRANTS, NewCreditGrant};
-use billing_domain::limit::MAX_DRAFTS;
 use billing_domain::money::MoneySum;
 use billing_domain::notification::notify;
 use billing_domain::notification::{Fact, Notice, NotificationType};
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::party::Customer;
-use billing_domain::ports::{GrantFilter, Lock, StoredDraw};
+use billing_domain::ports::{GrantFilter, StoredDraw};
 use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{ContractRef, CreditGrantRef, CustomerId, CustomerRef, DocumentRef};
 use billing_domain::refusal::Refusal;
@@ -25,6 +24,7 @@ use crate::carry_out::Cx;
 use crate::catalog::{entity_of_customer, narrow_to_customer};
 use crate::credit_books::balances_of;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
+use crate::limits::{begin_watch, require_few_drafts};
 use crate::notifications;
 
 /// Grants credit: given, or sold by an issued invoice. Documents of the account take it from now on.
@@ -37,7 +37,8 @@ use crate::notifications;
 pub fn create_credit_grant(cx: &mut Cx<'_>, request: &GrantRequest) -> UseCaseResult<GrantView> {
     let customer = cx.tx.customers_by_refs(cx.organization, std::slice::from_ref(&request.customer_ref))?.pop();
     let customer = customer.ok_or_else(|| unknown_reference(&["customer_ref"], ResourceKind::Customer))?;
-    watch(cx, customer.id)?;
+    // For ever: a payment or a return can free credit at any time.
+    begin_watch(cx, customer.id)?;
     let entity = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?;
     let (entity_ref, zone) = (entity.entity_ref, entity.profile.time_zone);
     let account = AccountKey { customer_id: customer.id, entity_ref, currency: request.currency };
@@ -162,16 +163,6 @@ pub fn list_credit_draws(cx: &mut Cx<'_>, query: &DrawQuery, page: PageRequest) 
     Ok(Page { items: found.items.into_iter().map(view).collect::<UseCaseResult<_>>()?, total: found.total })
 }
 
-/// Makes a customer watched for ever: a payment or a return can free credit at any time. The lock on the customer comes before those
-/// on contracts, as for a limit.
-pub(super) fn watch(cx: &mut Cx<'_>, customer_id: CustomerId) -> UseCaseResult<()> {
-    let (_, is_watched) = cx.tx.watched_customer(cx.organization, customer_id, Some(Lock::Exclusive))?;
-    if !is_watched {
-        cx.tx.set_watched(cx.organization, customer_id, true)?;
-    }
-    Ok(())
-}
-
 /// Captures the credit of a customer before a grant changes, for a dry run.
 fn capture(cx: &mut Cx<'_>, customer_id: CustomerId) -> UseCaseResult<()> {
     match cx.recorder() {
@@ -207,14 +198,7 @@ fn require_room(cx: &mut Cx<'_>, account: &AccountKey) -> UseCaseResult<()> {
         );
         return Err(Refusal::field(&["customer_ref"], "too_many_grants", detail).into());
     }
-    let drafts: usize = cx.tx.contracts_with_drafts(cx.organization, &BTreeSet::from([account.clone()]))?.values().sum();
-    if drafts > MAX_DRAFTS {
-        let detail = format!(
-            "the account has {drafts} drafts, and each of them would be read for each event: credit needs at most {MAX_DRAFTS}"
-        );
-        return Err(Refusal::conflict("too_many_drafts", detail).into());
-    }
-    Ok(())
+    require_few_drafts(cx, account.clone(), "credit")
 }
 
 /// Returns the sale of credit by an invoice.

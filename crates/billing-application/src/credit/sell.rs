@@ -11,7 +11,7 @@ use billing_domain::refs::{ContractRef, DocumentRef};
 use billing_domain::refusal::Refusal;
 use billing_domain::violation::{Violation, Violations};
 
-use super::grants::{create_credit_grant, watch};
+use super::grants::create_credit_grant;
 use super::{CreditSaleRequest, GrantRequest, SoldCredit};
 use crate::book_repository;
 use crate::carry_out::Cx;
@@ -19,6 +19,7 @@ use crate::catalog::entity_of_customer;
 use crate::contracts::{ContractRequest, create_contract};
 use crate::documents::record_payment;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
+use crate::limits::begin_watch;
 
 /// Sells credit to a customer: a one-time contract of today, its issued invoice, the payment if one is given, and the grant. The
 /// balance of the customer pays first, so a payment can leave a surplus, which becomes balance. The invoice takes no credit.
@@ -34,7 +35,7 @@ pub fn sell_credit(cx: &mut Cx<'_>, request: &CreditSaleRequest) -> UseCaseResul
     let pricing = cx.tx.pricings_by_refs(organization, std::slice::from_ref(&request.pricing_ref))?.pop();
     let pricing = pricing.ok_or_else(|| unknown_reference(&["product_pricing_ref"], ResourceKind::Pricing))?;
     require_fixed_items(&pricing)?;
-    watch(cx, customer.id)?;
+    begin_watch(cx, customer.id)?;
     let entity = entity_of_customer(cx, &customer, request.entity_ref.as_ref())?;
     let today = entity.profile.time_zone.service_date(cx.now);
     let line_items = request.quantity.map(|quantity| {

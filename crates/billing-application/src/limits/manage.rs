@@ -9,6 +9,7 @@ use billing_domain::notification::limit_levels::of_number;
 use billing_domain::page::{Page, PageRequest};
 use billing_domain::patch::Patch;
 use billing_domain::ports::{GrantFilter, Lock};
+use billing_domain::receivables::AccountKey;
 use billing_domain::refs::{CustomerId, CustomerRef, LimitRef};
 use billing_domain::refusal::Refusal;
 
@@ -41,11 +42,7 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
         created_at: cx.now,
         updated_at: cx.now,
     };
-    // The lock comes before all contracts, and a new contract waits for it, so no contract misses the state.
-    let (_, is_watched) = cx.tx.watched_customer(organization, customer.id, Some(Lock::Exclusive))?;
-    if !is_watched {
-        cx.tx.set_watched(organization, customer.id, true)?;
-    }
+    begin_watch(cx, customer.id)?;
     cx.lock_accounts(&[customer.id])?;
     // Later transactions of the customer meet at this row.
     cx.tx.hold_account(organization, &account)?;
@@ -60,13 +57,7 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
         return Err(Refusal::field(&[field], "too_many_limits", detail).into());
     }
     if let Some(account) = limit.account() {
-        let drafts: usize = cx.tx.contracts_with_drafts(organization, &BTreeSet::from([account]))?.values().sum();
-        if drafts > MAX_DRAFTS {
-            let detail = format!(
-                "the account has {drafts} drafts, and each of them would be read for each event: a limit needs at most {MAX_DRAFTS}"
-            );
-            return Err(Refusal::conflict("too_many_drafts", detail).into());
-        }
+        require_few_drafts(cx, account, "a limit")?;
     }
     cx.tx.insert_limit(organization, &limit)?;
     let view = view_of(cx, limit, customer.customer_ref)?;
@@ -74,6 +65,27 @@ pub fn create_limit(cx: &mut Cx<'_>, request: &LimitRequest) -> UseCaseResult<Li
     tell(cx, vec![(view.number.clone(), of_number(&view.number.limit.levels, &view.number))])?;
     cx.audit(AuditAction::Create, AuditChange::Made(AuditSubject::Limit(&view)))?;
     Ok(view)
+}
+
+/// Makes a customer watched. The lock comes before all contracts, and a new contract waits for it, so no contract misses the state.
+pub(crate) fn begin_watch(cx: &mut Cx<'_>, customer_id: CustomerId) -> UseCaseResult<()> {
+    let (_, is_watched) = cx.tx.watched_customer(cx.organization, customer_id, Some(Lock::Exclusive))?;
+    if !is_watched {
+        cx.tx.set_watched(cx.organization, customer_id, true)?;
+    }
+    Ok(())
+}
+
+/// Checks that the drafts of an account are few enough to be read for each event. `needing` is what makes them read.
+pub(crate) fn require_few_drafts(cx: &mut Cx<'_>, account: AccountKey, needing: &str) -> UseCaseResult<()> {
+    let drafts: usize = cx.tx.contracts_with_drafts(cx.organization, &BTreeSet::from([account]))?.values().sum();
+    if drafts > MAX_DRAFTS {
+        let detail = format!(
+            "the account has {drafts} drafts, and each of them would be read for each event: {needing} needs at most {MAX_DRAFTS}"
+        );
+        return Err(Refusal::conflict("too_many_drafts", detail).into());
+    }
+    Ok(())
 }
 
 /// Changes the levels of a limit, at once.

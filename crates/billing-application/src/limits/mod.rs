@@ -10,6 +10,7 @@ use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 
+pub(crate) use manage::{begin_watch, require_few_drafts};
 pub use manage::{create_limit, delete_limit, edit_limit, get_limit, limits_left, list_limits};
 pub(crate) use tell::{tell_levels, tell_rejection};
 pub(crate) use watch::{AddedNumbers, SettledEntries, Watch};

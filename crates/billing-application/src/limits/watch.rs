@@ -10,7 +10,7 @@ use billing_domain::calendar::{Date, Period, TimeZone, Timestamp};
 use billing_domain::credit::CreditDraw;
 use billing_domain::decimal::{AmountOutOfRange, Decimal, exact_add};
 use billing_domain::hold::{EntryKey, OpenEntry};
-use billing_domain::ledger::credit::{CreditView, cover};
+use billing_domain::ledger::credit::CreditView;
 use billing_domain::ledger::limit::{added_to_number, window_at, with_held};
 use billing_domain::ledger::{ContractBook, Extent};
 use billing_domain::limit::{Limit, LimitCredit, LimitValue, MetricKind};
@@ -26,7 +26,8 @@ use crate::basics::distinct;
 use crate::book_repository;
 use crate::book_rows::load_open_books;
 use crate::carry_out::{Cx, UnappliedSums};
-use crate::credit_books::{set_credit_of, share};
+use crate::catalog::time_zones;
+use crate::credit_books::{draws_of, set_credit_of, share};
 use crate::error::UseCaseResult;
 
 /// A service period: its contract product and first day.
@@ -155,7 +156,7 @@ impl Watch {
         let customers = distinct(numbers.iter().map(|number| number.limit.customer_id));
         let mut watch = Self { customers, numbers, open, credited: BTreeMap::new() };
         for (customer_id, view) in views {
-            let zones = zones_of(cx, &view)?;
+            let zones = time_zones(cx, view.grants.iter().map(|grant| &grant.account.entity_ref))?;
             watch.credited.insert(customer_id, CreditedCustomer { view, others: Vec::new(), zones });
         }
         for book in others {
@@ -381,18 +382,6 @@ impl CreditedCustomer {
     fn today(&self, account: &AccountKey, now: Timestamp) -> Date {
         self.zones.get(&account.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(now)
     }
-}
-
-/// Returns the credit that the drafts of a customer take.
-fn draws_of(view: &CreditView) -> UseCaseResult<Vec<CreditDraw>> {
-    Ok(cover(&view.grants, view.families.iter())?)
-}
-
-/// Returns the time zones of the entities whose accounts have grants.
-fn zones_of(cx: &mut Cx<'_>, view: &CreditView) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
-    let refs = distinct(view.grants.iter().map(|grant| grant.account.entity_ref.clone()));
-    let entities = cx.tx.entities_by_refs(cx.organization, &refs)?;
-    Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
 }
 
 /// Returns the account whose amount owed a limit counts.
