@@ -47,7 +47,7 @@ const LABELS: &[(&str, &str)] = &[
 ];
 
 /// Fields whose content belongs to the organization. Its names and texts mean nothing here, even if they look like those above.
-const VERBATIM: [&str; 5] = ["mapping", "metadata", "additional_report_data", "example", "where"];
+const VERBATIM: [&str; 6] = ["mapping", "metadata", "credit_unit", "additional_report_data", "example", "where"];
 
 /// Fields with a day whose names don't tell it.
 const DAYS: [&str; 21] = [

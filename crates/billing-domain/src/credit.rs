@@ -2,6 +2,8 @@
 //!
 //! This module holds the values. [`ledger::credit`](crate::ledger::credit) decides which document takes credit of which grant.
 
+pub mod unit;
+
 use chrono::NaiveDate;
 
 use crate::calendar::{Period, Timestamp};

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::calendar::{TimeZone, Timestamp};
 use crate::codes::CountryCode;
+use crate::credit::unit::CreditUnits;
 use crate::metadata::Metadata;
 use crate::money::Currency;
 use crate::refs::{BankAccountRef, CustomerId, CustomerRef, EntityRef, OrganizationId};
@@ -286,6 +287,8 @@ pub struct EntityProfile {
     pub taxes: DefaultTaxes,
     /// The legal and layout settings of the entity's documents.
     pub paper: DocumentSettings,
+    /// The units of prepaid credit, by currency.
+    pub credit_unit: CreditUnits,
 }
 
 impl CustomerProfile {
@@ -346,6 +349,7 @@ impl EntityProfile {
             legal: LegalProfile::default(),
             taxes: DefaultTaxes::default(),
             paper: DocumentSettings::default(),
+            credit_unit: CreditUnits::default(),
         }
     }
 

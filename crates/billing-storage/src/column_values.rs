@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use billing_domain::credit::unit::CreditUnits;
 use billing_domain::metadata::Metadata;
 use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::ports::StoreResult;
@@ -100,7 +101,7 @@ macro_rules! where_stated {
         }
     )+};
 }
-where_stated!(LegalProfile, DocumentSettings, DefaultTaxes, Metadata);
+where_stated!(LegalProfile, DocumentSettings, DefaultTaxes, Metadata, CreditUnits);
 
 impl<T: TextValue> ColumnValue<T> for Dec {
     fn keep(value: &T) -> StoreResult<Cell<Decimal>> {

@@ -41,6 +41,7 @@ editable_tables! {
             legal -> Nullable<Json>,
             taxes -> Nullable<Json>,
             paper -> Nullable<Json>,
+            credit_unit -> Nullable<Json>,
         }
     /// The editable columns of a customer.
     customers (customer_id) { customer_id -> Id, organization_id -> Id, customer_ref -> Text, stamp -> Id, watched -> Bool }

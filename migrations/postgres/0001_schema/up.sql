@@ -109,10 +109,12 @@ CREATE TABLE entities (
     net_terms       TEXT,
     grace_hours     INTEGER NOT NULL CHECK (grace_hours BETWEEN 0 AND 720),
     payment         JSON NOT NULL,
-    -- Legal particulars, default taxes with the day from which each applies, and settings of printed documents. NULL: none.
+    -- Legal particulars, default taxes with the day from which each applies, settings of printed documents, and units of credit by
+    -- currency. NULL: none.
     legal           JSON,
     taxes           JSON,
     paper           JSON,
+    credit_unit     JSON,
     created_at      TIMESTAMPTZ NOT NULL,
     updated_at      TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (organization_id, entity_ref),

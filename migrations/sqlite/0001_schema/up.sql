@@ -103,10 +103,12 @@ CREATE TABLE entities (
     net_terms       TEXT,
     grace_hours     INTEGER NOT NULL CHECK (grace_hours BETWEEN 0 AND 720),
     payment         TEXT NOT NULL,
-    -- Legal particulars, default taxes with the day from which each applies, and settings of printed documents. NULL: none.
+    -- Legal particulars, default taxes with the day from which each applies, settings of printed documents, and units of credit by
+    -- currency. NULL: none.
     legal           TEXT,
     taxes           TEXT,
     paper           TEXT,
+    credit_unit     TEXT,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
     PRIMARY KEY (organization_id, entity_ref),

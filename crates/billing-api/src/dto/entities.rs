@@ -2,6 +2,7 @@
 
 use billing_application::catalog::{EntityView, TaxBasisPatch, WantedEntity};
 use billing_domain::calendar::{TimeZone, Timestamp};
+use billing_domain::credit::unit::CreditUnits;
 use billing_domain::money::Currency;
 use billing_domain::party::legal::{DocumentSettings, LegalProfile};
 use billing_domain::party::{Address, DEFAULT_GRACE_HOURS, EntityProfile, NetTerms, NumberPrefix, PaymentDetails};
@@ -41,6 +42,8 @@ fields! {
         @flat legal: LegalProfile,
         @flat taxes: DefaultTaxes,
         @flat paper: DocumentSettings,
+        /// Units of prepaid credit. Default: none.
+        credit_unit: CreditUnits = CreditUnits::default(),
     }
 }
 

@@ -63,4 +63,5 @@ pub mod warnings;
 pub mod wire;
 
 #[cfg(test)]
+mod credit_unit;
 mod tests;

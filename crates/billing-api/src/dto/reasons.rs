@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use billing_domain::calendar::CalendarError;
 use billing_domain::codes::FormError;
+use billing_domain::credit::unit::CreditUnitsError;
 use billing_domain::decimal::DecimalError;
 use billing_domain::format::ExpressionError;
 use billing_domain::idempotency::IdempotencyKeyError;
@@ -95,6 +96,15 @@ impl Reason for MetadataError {
         match self {
             Self::TooManyKeys => "too_many",
             Self::Key | Self::Value => "invalid_format",
+        }
+    }
+}
+
+impl Reason for CreditUnitsError {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::TooMany => "too_many",
+            Self::Free => "out_of_range",
         }
     }
 }

@@ -76,6 +76,8 @@ macro_rules! text_values {
 pub struct Email;
 /// An amount whose currency, and therefore number of digits, is not known yet.
 pub struct AmountText;
+/// A price that is not zero.
+pub struct PriceAboveZero;
 /// An amount or a quantity, also below zero, whose number of digits is not known yet.
 pub struct ThresholdText;
 /// A positive quantity.
@@ -177,6 +179,7 @@ values! {
     };
     Percentage as PercentageInput: |node| node.decimal(Percentage::parse), ExactNumber: |it| ExactNumber::from(*it);
     Price as PriceInput: |node| node.decimal(Price::parse), ExactNumber: |it| ExactNumber::from(*it);
+    PriceAboveZero of Price as PriceInput: |node| node.decimal(price_above_zero);
     SignedPrice as SignedPriceInput: |node| node.decimal(SignedPrice::parse), ExactNumber: |it| ExactNumber::from(*it);
     Quantity as QuantityInput: |node| node.decimal(Quantity::parse), ExactNumber: |it| ExactNumber::from(*it);
     AboveZero of Quantity as QuantityInput: |node| node.decimal(above_zero);
@@ -288,6 +291,10 @@ schemas! {
 
 fn above_zero(text: &str) -> Result<Quantity, DecimalError> {
     Quantity::parse(text).and_then(|quantity| if quantity == Quantity::ZERO { Err(DecimalError::Zero) } else { Ok(quantity) })
+}
+
+fn price_above_zero(text: &str) -> Result<Price, DecimalError> {
+    Price::parse(text).and_then(|price| if price == Price::ZERO { Err(DecimalError::Zero) } else { Ok(price) })
 }
 
 /// Reads days as a number or numeric string, or a word.

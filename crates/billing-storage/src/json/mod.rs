@@ -11,6 +11,7 @@ use crate::sql_types::JsonText;
 
 mod answer;
 mod calculation;
+mod credit_unit;
 mod format;
 mod issued;
 mod metadata;

@@ -28,6 +28,7 @@ fn full_entity() -> Entity {
         legal: fixtures::full_legal("DE123456789"),
         taxes: fixtures::dated_taxes(None),
         paper: fixtures::full_paper(),
+        credit_unit: fixtures::credit_unit("KWD", "0.0010"),
         ..entity.profile
     };
     entity

@@ -36,6 +36,7 @@ fn full_entity() -> Entity {
     entity.profile.tax_id = Some(fixtures::line("DE987654321"));
     entity.profile.net_terms = Some(NetTerms::DueUponUsage);
     entity.profile.grace_hours = 720;
+    entity.profile.credit_unit = fixtures::credit_unit("EUR", "0.010");
     entity.profile.payment = fixtures::full_payment();
     entity
 }
@@ -162,6 +163,23 @@ fn each_field_of_an_entity_is_held_against_its_limits() {
         ("grace_hours", "-1", &["/grace_hours out_of_range"]),
         ("grace_hours", "0.5", &["/grace_hours out_of_range"]),
         ("grace_hours", "[]", &["/grace_hours wrong_type"]),
+        ("credit_unit", r#"{}"#, &[]),
+        ("credit_unit", r#"{"EUR":{"name":"credits","per_unit":"0.01"},"JPY":{"name":"yen","per_unit":1}}"#, &[]),
+        ("credit_unit", "[]", &["/credit_unit wrong_type"]),
+        ("credit_unit", r#"{"EUR":0.01}"#, &["/credit_unit/EUR wrong_type"]),
+        ("credit_unit", r#"{"EUR":{"name":"credits","per_unit":0}}"#, &["/credit_unit/EUR/per_unit out_of_range"]),
+        ("credit_unit", r#"{"EUR":{"name":"credits","per_unit":"-1"}}"#, &["/credit_unit/EUR/per_unit out_of_range"]),
+        (
+            "credit_unit",
+            r#"{"EUR":{"name":"","price":1},"euro":{"name":"credits","per_unit":"a"}}"#,
+            &[
+                "/credit_unit/EUR/name too_short",
+                "/credit_unit/EUR/price unknown_field",
+                "/credit_unit/EUR/per_unit required",
+                "/credit_unit/euro invalid_format",
+                "/credit_unit/euro/per_unit invalid_format",
+            ],
+        ),
         ("default", r#""yes""#, &["/default wrong_type"]),
         ("address", r#""here""#, &["/address wrong_type"]),
     ];
@@ -383,6 +401,12 @@ fn entities_are_shown_whole_and_by_name() {
       "logo": null,
       "accent_color": null,
       "footer": null,
+      "credit_unit": {
+        "EUR": {
+          "name": "credits",
+          "per_unit": 0.010
+        }
+      },
       "default": true,
       "tax_category": null,
       "exemption_code": null,
