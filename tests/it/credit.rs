@@ -16,6 +16,8 @@ on_both_databases!(
     a_chargeback_of_the_sale_stops_usage,
     a_limit_of_free_credit_counts_no_debts,
     a_dry_run_shows_what_a_request_takes_of_credit,
+    credit_in_units_has_those_of_the_issue_on_issued_documents,
+    an_issue_of_one_contract_keeps_the_credit_that_a_hold_on_another_needs,
     verify_finds_a_draw_that_was_changed_by_hand,
     sixty_four_threads_on_two_servers_use_credit_to_the_cent,
     killed_servers_draw_exactly_the_credit_that_documents_state,
@@ -334,6 +336,60 @@ fn a_dry_run_shows_what_a_request_takes_of_credit(database: &Database) {
     assert_eq!(effects["credits"].as_array().map(Vec::len), Some(1));
     assert_eq!(books::fields(&effects["credits"][0], ["free_before", "free"]), ["90.00", "100.00"]);
     assert_eq!(effects["recomputed"][0]["prepaid"][0]["name"], "Goodwill");
+}
+
+fn credit_in_units_has_those_of_the_issue_on_issued_documents(database: &Database) {
+    let scene = vendor(database, "2026-11-30T09:00:00Z");
+    let client = &scene.client;
+    let unit = |per_unit: &str| {
+        let entity = client.get("/api/entities/filter").ok()[0]["entity_ref"].as_str().expect("a reference").to_owned();
+        let units = json!({"EUR": {"name": "credits", "per_unit": per_unit}});
+        client.post(&format!("/api/entities/edit/{entity}"), &json!({"credit_unit": units})).ok();
+    };
+    let given = client.post(GRANTS, &grant(&json!({"name": "Before"}))).ok();
+    assert_eq!(given["units"], Value::Null);
+    unit("0.03");
+    client.post("/api/usage/event", &used("2026-11-30T09:00:00Z", 200_000, &json!({}))).ok();
+    let draft = books::numbered(client, "UB-INV-1");
+    assert_eq!(draft["prepaid"][0]["units"], json!({"name": "credits", "amount": 66.66}));
+    books::issue(client, &draft["document_ref"]).ok();
+    unit("0.5");
+    let issued = books::numbered(client, "UB-INV-1");
+    assert_eq!(issued["prepaid"], draft["prepaid"]);
+    let draws = client.get(&format!("{GRANTS}draws/filter")).ok();
+    assert_eq!(draws[0]["units"], json!({"name": "credits", "amount": 4}));
+    let grant = client.get(&format!("{GRANTS}{}", given["grant_ref"].as_str().expect("a reference"))).ok();
+    assert_eq!(books::fields(&grant["units"], ["amount", "usable", "drawn", "covered", "free"]), ["20", "20", "4", "0", "16"]);
+    let balance = client.get("/api/customers/balance/acme").ok();
+    assert_eq!(books::fields(&balance[0]["credit_units"], ["credit_free", "credit_covered"]), ["16", "0"]);
+    let left = client.get(&format!("{LIMITS}left?customer_ref=acme")).ok();
+    assert_eq!(left[0]["credit"][0]["units"], json!({"name": "credits", "free": 16, "held": 0}));
+}
+
+fn an_issue_of_one_contract_keeps_the_credit_that_a_hold_on_another_needs(database: &Database) {
+    let (_first, _second, client) = two_contracts(database);
+    let given = client.post(GRANTS, &grant(&json!({"amount": "7.00"}))).ok();
+    client.post(LIMITS, &owed(&json!(0))).ok();
+    let left = || {
+        let left = client.get(&format!("{LIMITS}left?customer_ref=acme")).ok();
+        books::fields(&left[0]["left"][0], ["value", "held", "left"])
+    };
+    let event = |product: &str, quantity: u32, fields: Value| {
+        let event = catalog::with(catalog::event("acme", quantity), &json!({"usage_product_ref": product}));
+        client.post("/api/usage/event", &catalog::with(event, &fields))
+    };
+    let calls = event("calls", 40, json!({})).ok();
+    let usage = json!([{"usage_product_ref": "mails", "quantity": 50}]);
+    client.post(HOLDS, &json!({"hold_ref": "h", "customer_ref": "acme", "expires_in": 3600, "usage": usage})).ok();
+    assert_eq!(left(), ["0.00", "0.00", "0.70"]);
+    books::issue(&client, &calls["related_document_ref"]).ok();
+    assert_eq!(left(), ["0.00", "0.00", "0.70"]);
+    refused(&event("calls", 11, json!({})), 422, "limit_reached");
+    event("calls", 10, json!({})).ok();
+    refused(&event("mails", 1, json!({})), 422, "limit_reached");
+    event("mails", 50, json!({"hold_ref": "h"})).ok();
+    assert_eq!(left(), ["0.00", "0.00", "0.00"]);
+    assert_eq!(amounts(&client, &given), ["7.00", "2.80", "4.20", "0.00"]);
 }
 
 fn verify_finds_a_draw_that_was_changed_by_hand(database: &Database) {

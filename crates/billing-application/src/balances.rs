@@ -12,7 +12,7 @@ use billing_domain::refs::{CustomerRef, EntityRef};
 
 use crate::book_repository::distinct;
 use crate::carry_out::Cx;
-use crate::catalog::{only, time_zones};
+use crate::catalog::{KnownEntities, only};
 use crate::credit::free_of;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult};
 use crate::{Services, UseCase, allow};
@@ -24,17 +24,26 @@ use crate::{Services, UseCase, allow};
 pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec<Balance>> {
     let customer = known(cx, customer_ref)?;
     let accounts = cx.tx.accounts(cx.organization, Some(&[customer.id]))?;
-    let zones = time_zones(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
+    let entities = KnownEntities::read(cx, accounts.iter().map(|(key, _)| &key.entity_ref))?;
     let mut balances: BTreeMap<AccountKey, Balance> = BTreeMap::new();
     for (key, unapplied) in accounts {
         let zero = MoneySum::zero(key.currency);
         let entity_ref = key.entity_ref.clone();
         let (credit_free, credit_covered) = (zero, zero);
-        let balance = Balance { entity_ref, due: zero, overdue: zero, unapplied, written_off: zero, credit_free, credit_covered };
+        let balance = Balance {
+            entity_ref,
+            due: zero,
+            overdue: zero,
+            unapplied,
+            written_off: zero,
+            credit_free,
+            credit_covered,
+            credit_unit: None,
+        };
         balances.insert(key, balance);
     }
     for (key, due_date, amount) in cx.tx.due_by_day(cx.organization, &[customer.id])? {
-        let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
+        let today = entities.today(&key.entity_ref, cx.now);
         let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("a document without an account"))?;
         balance.due = balance.due.checked_add(amount)?;
         if due_date < today {
@@ -48,6 +57,7 @@ pub fn balance(cx: &mut Cx<'_>, customer_ref: &CustomerRef) -> UseCaseResult<Vec
     for (key, (free, covered)) in free_of(cx, customer.id)? {
         let balance = balances.get_mut(&key).ok_or(UseCaseError::InvariantViolation("credit without an account"))?;
         (balance.credit_free, balance.credit_covered) = (free, covered);
+        balance.credit_unit = entities.credit_unit(&key.entity_ref, key.currency);
     }
     Ok(balances.into_values().collect())
 }
@@ -74,10 +84,10 @@ pub fn amounts_due(cx: &mut Cx<'_>, customers: &[CustomerRef]) -> UseCaseResult<
     let customers = cx.tx.customers_by_refs(cx.organization, customers)?;
     let ids: Vec<_> = customers.iter().map(|customer| customer.id).collect();
     let due_by_day = cx.tx.due_by_day(cx.organization, &ids)?;
-    let zones = time_zones(cx, due_by_day.iter().map(|(key, ..)| &key.entity_ref))?;
+    let entities = KnownEntities::read(cx, due_by_day.iter().map(|(key, ..)| &key.entity_ref))?;
     let mut due: BTreeMap<AccountKey, (MoneySum, MoneySum)> = BTreeMap::new();
     for (key, due_date, amount) in due_by_day {
-        let today = zones.get(&key.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(cx.now);
+        let today = entities.today(&key.entity_ref, cx.now);
         let zero = MoneySum::zero(key.currency);
         let (due, overdue) = due.entry(key).or_insert((zero, zero));
         *due = due.checked_add(amount)?;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::list::{CellFormat, Listing, table};
 use crate::listings::column;
-use crate::parts::{changes, day, facts, href, identifier, instant, link, money, name, query, section};
+use crate::parts::{changes, day, facts, href, identifier, in_units, instant, link, money, name, query, section};
 use crate::webhooks::notifications;
 use billing_api::dto::contract_view::ContractJson;
 use billing_api::dto::credit::{DrawJson, GrantJson};
@@ -105,14 +105,22 @@ pub fn grant(answers: &GrantAnswers) -> Markup {
     let at = grant.view();
     let (reference, currency) = (at.grant_ref().to_text(), at.currency().to_text());
     let of_grant = query(&[("grant_ref", &reference)]);
+    let units = |amount| in_units(at.units().name(), amount);
     html! {
         h1 { (name(at.name())) }
         @if *may_edit { div.actions { a.button href=(href(&["edit", CREDIT.part, &reference])) { "Edit" } } }
         div.cards {
-            div.card { h3 { "Usable" } p { (money(at.usable(), &currency)) } p.muted { "of " (money(at.amount(), &currency)) } }
-            div.card { h3 { "Drawn" } p { (money(at.drawn(), &currency)) } p.muted { "by issued documents" } }
-            div.card { h3 { "Covered" } p { (money(at.covered(), &currency)) } p.muted { "of drafts" } }
-            div.card { h3 { "Free" } p { (money(at.free(), &currency)) } p.muted { "for further documents" } }
+            div.card {
+                h3 { "Usable" } p { (money(at.usable(), &currency)) (units(at.units().usable())) }
+                p.muted { "of " (money(at.amount(), &currency)) }
+            }
+            div.card {
+                h3 { "Drawn" } p { (money(at.drawn(), &currency)) (units(at.units().drawn())) } p.muted { "by issued documents" }
+            }
+            div.card { h3 { "Covered" } p { (money(at.covered(), &currency)) (units(at.units().covered())) } p.muted { "of drafts" } }
+            div.card {
+                h3 { "Free" } p { (money(at.free(), &currency)) (units(at.units().free())) } p.muted { "for further documents" }
+            }
         }
         @if is_not_usable(at) { p.notice { (WITHOUT_SALE) } }
         (grant_facts(answers, &reference))
@@ -234,6 +242,16 @@ mod tests {
     fn shown(grant_json: Value, draws: Value, may_edit: bool) -> String {
         let contract = json!({"contract_number": "C-7"}).into();
         grant(&GrantAnswers { grant: grant_json.into(), contract, draws, may_edit, ..GrantAnswers::default() }).into_string()
+    }
+
+    #[test]
+    fn a_grant_shows_its_amounts_in_units_of_its_entity() {
+        let units = json!({"name": "<b>credits", "amount": 10000, "usable": 9000, "drawn": 4000, "covered": 3000, "free": 2000});
+        let page = shown(sold(&[("units", units)]), json!([]), false);
+        for units in ["9,000", "4,000", "3,000", "2,000"] {
+            assert!(page.contains(&format!(">{units}</data> &lt;b&gt;credits)")), "{units}: {page}");
+        }
+        assert!(!shown(sold(&[]), json!([]), false).contains("credits)"));
     }
 
     #[test]

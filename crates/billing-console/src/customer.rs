@@ -9,7 +9,7 @@ use crate::document::payment_table;
 use crate::limits::{LimitAnswers, limits_and_holds};
 use crate::list::{Listing, table};
 use crate::listings::{CONTRACTS, CONTRACTS_OF, DOCUMENTS, DOCUMENTS_OF, PAYMENTS, PAYMENTS_OF};
-use crate::parts::{changes, day, grouped, href, link, money, name, query, section, words};
+use crate::parts::{changes, day, grouped, href, in_units, link, money, name, query, section, words};
 use crate::thing::fields;
 use billing_api::dto::customers::CustomerJson;
 use billing_api::dto::e_invoices::MissingTermJson;
@@ -155,8 +155,10 @@ fn amounts_due(balance: JsonView<'_, Vec<BalanceJson>>) -> Markup {
                     p.muted { "Unapplied: " (money(account.unapplied(), &currency)) }
                     @if account.credit_free().is_amount() || account.credit_covered().is_amount() {
                         p.muted {
-                            "Prepaid credit: " (money(account.credit_free(), &currency)) " free, "
-                            (money(account.credit_covered(), &currency)) " covers drafts"
+                            "Prepaid credit: " (money(account.credit_free(), &currency))
+                            (in_units(account.credit_units().name(), account.credit_units().credit_free())) " free, "
+                            (money(account.credit_covered(), &currency))
+                            (in_units(account.credit_units().name(), account.credit_units().credit_covered())) " covers drafts"
                         }
                     }
                     @if has_entities {

@@ -7,8 +7,8 @@ use crate::calculations::steps;
 use crate::conditions::{counted, filters};
 use crate::document_credit::credits;
 use crate::parts::{
-    address, amount_alone, amount_text, changes, day, facts, href, instant, isolated, link, money, name, number, numbered,
-    section, state, words,
+    address, amount_alone, amount_text, changes, day, facts, href, in_units, instant, isolated, link, money, name, number,
+    numbered, section, state, words,
 };
 use crate::unit_of;
 use crate::webhooks::notifications;
@@ -310,7 +310,7 @@ fn prepaid(at: JsonView<'_, DocumentJson>, tax_name: &str) -> Markup {
                 @for part in at.prepaid().items() { div.muted {
                     (name(part.name()))
                     @if has_several_taxes { " (" (tax_name) " " (part.tax_rate().to_text()) " %)" }
-                    ": " (money(part.amount(), &currency))
+                    ": " (money(part.amount(), &currency)) (in_units(part.units().name(), part.units().amount()))
                 } }
             }
             td.amount { (less(at.total_prepaid(), &currency)) }

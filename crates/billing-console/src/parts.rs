@@ -117,6 +117,11 @@ pub(crate) fn number<T>(at: JsonView<'_, T>) -> Markup {
     html! { @if at.is_there() { data class="number" value=(exact) title=(exact) { (grouped(&exact)) } } }
 }
 
+/// Renders an amount of credit in the unit of its entity; nothing without a unit.
+pub(crate) fn in_units<T, U>(unit: JsonView<'_, T>, amount: JsonView<'_, U>) -> Markup {
+    html! { @if unit.is_there() { span.muted { " (" (number(amount)) " " (name(unit)) ")" } } }
+}
+
 /// Returns a unit as it stands beside a quantity. An empty quantity stands for any.
 pub fn unit_of(quantity: &str, unit: &str) -> String {
     let quantity = Decimal::from_str_exact(quantity).unwrap_or_default();

@@ -6,6 +6,7 @@ pub mod unit;
 
 use chrono::NaiveDate;
 
+use self::unit::{CreditUnit, UnitAmounts};
 use crate::calendar::{Period, Timestamp};
 use crate::document::lines::{FamilySums, signed_amount};
 use crate::document::numbering::DocumentNumber;
@@ -133,6 +134,17 @@ pub struct GrantView {
     pub customer_ref: CustomerRef,
     /// What is usable, drawn, covered and free.
     pub balance: CreditBalance,
+    /// The entity's unit of credit; `None` without one.
+    pub unit: Option<CreditUnit>,
+}
+
+impl GrantView {
+    /// Returns the amount of the grant and what is usable, drawn, covered and free in the entity's unit of credit, if it has one.
+    pub fn units(&self) -> Option<UnitAmounts<5>> {
+        let CreditBalance { usable, drawn, covered, free } = self.balance;
+        let amounts = [self.grant.amount, usable, drawn, covered, free].map(Money::to_decimal);
+        self.unit.as_ref().map(|unit| unit.convert(amounts))
+    }
 }
 
 /// Credit to grant, as requested.

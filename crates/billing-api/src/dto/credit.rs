@@ -11,6 +11,7 @@ use billing_domain::quantity::Quantity;
 use billing_domain::refs::{ContractRef, CustomerRef, DocumentRef, EntityRef, PricingRef};
 use billing_domain::text::OneLine;
 
+use super::credit_unit::{GrantUnitsJson, UnitsJson};
 use super::declare::{NotClearable, answer, body, fields};
 use super::enums::TaxCategoryWord;
 use super::values::{AmountText, CurrencyCode, DateText, LineText, TimestampText};
@@ -152,6 +153,8 @@ answer! {
         covered: ExactNumber = balance.covered,
         /// What further documents can take.
         free: ExactNumber = balance.free,
+        /// The same in the entity's unit of credit, rounded towards zero to 2 decimals; null without such a unit.
+        units: Option<GrantUnitsJson> = view.units().as_ref(),
         /// Time of creation.
         created_at: TimestampText = grant.created_at,
         /// Time of the last change.
@@ -180,6 +183,8 @@ answer! {
         currency: CurrencyCode = amount.currency(),
         /// Amount; below 0 if the document returned it, or was voided.
         amount: ExactNumber = *amount,
+        /// The same in the entity's unit of credit, rounded towards zero to 2 decimals; null without such a unit.
+        units: Option<UnitsJson> = view.units().as_ref(),
         /// When the document was issued or voided.
         recorded_at: TimestampText = view.stored.at,
     }

@@ -1,6 +1,6 @@
 //! The units of credit of entities.
 
-use billing_domain::credit::unit::{CreditUnit, CreditUnits, CreditUnitsError, MAX_CREDIT_UNITS};
+use billing_domain::credit::unit::{CreditUnit, CreditUnits, CreditUnitsError, MAX_CREDIT_UNITS, UnitAmounts};
 use billing_domain::money::Currency;
 use billing_domain::text::OneLine;
 use serde::Serializer;
@@ -31,6 +31,62 @@ answer! {
         name: LineText = &unit.name,
         /// Price of one unit in the currency.
         per_unit: ExactNumber = unit.per_unit,
+    }
+}
+
+answer! {
+    /// An amount of credit in units.
+    UnitsJson of units: UnitAmounts<1> {
+        let [amount] = units.amounts;
+        /// Name of the unit.
+        name: LineText = &units.name,
+        /// Amount.
+        amount: ExactNumber = amount,
+    }
+}
+
+answer! {
+    /// Amounts of a grant in units of credit.
+    GrantUnitsJson of units: UnitAmounts<5> {
+        let [amount, usable, drawn, covered, free] = units.amounts;
+        /// Name of the unit.
+        name: LineText = &units.name,
+        /// Credit that was given or sold.
+        amount: ExactNumber = amount,
+        /// What documents may take in all.
+        usable: ExactNumber = usable,
+        /// What issued documents have taken.
+        drawn: ExactNumber = drawn,
+        /// What drafts take.
+        covered: ExactNumber = covered,
+        /// What further documents can take.
+        free: ExactNumber = free,
+    }
+}
+
+answer! {
+    /// Credit of a customer with an entity in a currency, in units of credit.
+    BalanceUnitsJson of units: UnitAmounts<2> {
+        let [free, covered] = units.amounts;
+        /// Name of the unit.
+        name: LineText = &units.name,
+        /// Prepaid credit that further documents can take.
+        credit_free: ExactNumber = free,
+        /// Prepaid credit that drafts take.
+        credit_covered: ExactNumber = covered,
+    }
+}
+
+answer! {
+    /// Credit of a customer with an entity in a currency, in units of credit, of the grants that cover usage of today.
+    AccountCreditUnitsJson of units: UnitAmounts<2> {
+        let [free, held] = units.amounts;
+        /// Name of the unit.
+        name: LineText = &units.name,
+        /// Credit that further documents can take.
+        free: ExactNumber = free,
+        /// What open holds would take of `free`.
+        held: ExactNumber = held,
     }
 }
 

@@ -13,6 +13,7 @@ use super::calculations::{
     AppliedAtIssueJson, DocumentQuantityJson, DocumentTierJson, ExcludedAmountJson, PackagesJson, PercentageJson,
     PreviouslyBilledJson, ProrationJson, UnissuedAmountJson, excluded_of, quantities_of, tiers_of, unit_price_of,
 };
+use super::credit_unit::UnitsJson;
 use super::declare::answer;
 use super::enums::{
     DocumentKindWord, DocumentStateWord, LanguageWord, PaperSizeWord, PurposeWord, SupplyCategoryWord, TaxCategoryWord,
@@ -377,6 +378,8 @@ answer! {
         tax_category: Option<TaxCategoryWord> = prepaid.treatment.basis.category,
         /// Amount. On a credit, the amount that it returns, above 0.
         amount: ExactNumber = prepaid.amount,
+        /// The same in the entity's unit of credit, rounded towards zero to 2 decimals; null without such a unit.
+        units: Option<UnitsJson> = prepaid.units().as_ref(),
     }
 }
 

@@ -7,6 +7,7 @@ use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
 use billing_domain::refs::{ContractRef, CustomerRef, EntityRef, LineItemId, PricingRef, ProductNo, UsageProductRef};
 
+use super::credit_unit::AccountCreditUnitsJson;
 use super::declare::{Listed, NotClearable, answer, body, fields};
 use super::enums::LimitMetricWord;
 use super::values::{AmountText, CurrencyCode, DateText, ThresholdText, TimestampText};
@@ -210,6 +211,8 @@ answer! {
         free: ExactNumber = view.credit.free,
         /// What open holds would take of `free`.
         held: ExactNumber = view.credit.held,
+        /// The same in the entity's unit of credit, rounded towards zero to 2 decimals; null without such a unit.
+        units: Option<AccountCreditUnitsJson> = view.units().as_ref(),
     }
 }
 

@@ -16,6 +16,7 @@ pub mod contract_changes;
 pub mod contract_view;
 pub mod contracts;
 pub mod credit;
+mod credit_unit;
 pub mod customers;
 pub mod document_summary;
 pub mod document_table;
@@ -63,5 +64,4 @@ pub mod warnings;
 pub mod wire;
 
 #[cfg(test)]
-mod credit_unit;
 mod tests;

@@ -10,6 +10,7 @@ use billing_domain::receivables::{AccountStatement, ApplicationSource, Balance, 
 use billing_domain::refs::{DocumentRef, EntityRef};
 use billing_domain::text::OneLine;
 
+use super::credit_unit::BalanceUnitsJson;
 use super::declare::{answer, body, fields, object};
 use super::enums::{PaymentKindWord, StatementKindWord};
 use super::metadata::MetadataJson;
@@ -222,6 +223,8 @@ answer! {
         credit_free: ExactNumber = balance.credit_free,
         /// Prepaid credit that drafts take.
         credit_covered: ExactNumber = balance.credit_covered,
+        /// The prepaid credit in the entity's unit of credit, rounded towards zero to 2 decimals; null without such a unit.
+        credit_units: Option<BalanceUnitsJson> = balance.credit_in_units().as_ref(),
     }
 }
 

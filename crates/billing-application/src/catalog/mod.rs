@@ -27,9 +27,11 @@ pub use usage_products::{create_usage_product, edit_usage_product, get_usage_pro
 
 use std::collections::BTreeMap;
 
-use billing_domain::calendar::TimeZone;
+use billing_domain::calendar::{Date, TimeZone, Timestamp};
+use billing_domain::credit::unit::CreditUnit;
+use billing_domain::money::Currency;
 use billing_domain::page::PageRequest;
-use billing_domain::party::Entity;
+use billing_domain::party::{Entity, EntityProfile};
 use billing_domain::ports::{Insertion, Tx, Update};
 use billing_domain::refs::{CustomerId, CustomerRef, EntityRef, OrganizationId};
 
@@ -94,11 +96,22 @@ fn check_entity(tx: &mut dyn Tx, organization: OrganizationId, entity_ref: Optio
     Ok(())
 }
 
-/// Returns the time zones of entities.
-pub(crate) fn time_zones<'e>(
-    cx: &mut Cx<'_>,
-    entities: impl Iterator<Item = &'e EntityRef>,
-) -> UseCaseResult<BTreeMap<EntityRef, TimeZone>> {
-    let entities = cx.tx.entities_by_refs(cx.organization, &distinct(entities.cloned()))?;
-    Ok(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile.time_zone)).collect())
+/// Entities of an organization, to read from.
+pub(crate) struct KnownEntities(BTreeMap<EntityRef, EntityProfile>);
+
+impl KnownEntities {
+    pub(crate) fn read<'e>(cx: &mut Cx<'_>, entities: impl IntoIterator<Item = &'e EntityRef>) -> UseCaseResult<Self> {
+        let entities = cx.tx.entities_by_refs(cx.organization, &distinct(entities.into_iter().cloned()))?;
+        Ok(Self(entities.into_iter().map(|entity| (entity.entity_ref, entity.profile)).collect()))
+    }
+
+    /// Returns today in the time zone of an entity.
+    pub(crate) fn today(&self, entity_ref: &EntityRef, now: Timestamp) -> Date {
+        self.0.get(entity_ref).map_or(TimeZone::UTC, |profile| profile.time_zone).service_date(now)
+    }
+
+    /// Returns the unit of credit of an entity in a currency, if it has one.
+    pub(crate) fn credit_unit(&self, entity_ref: &EntityRef, currency: Currency) -> Option<CreditUnit> {
+        self.0.get(entity_ref)?.credit_unit.of(currency).cloned()
+    }
 }

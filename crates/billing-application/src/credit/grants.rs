@@ -21,7 +21,7 @@ use crate::audit::{AuditChange, AuditSubject};
 use crate::basics::{corrupt, distinct};
 use crate::book_repository;
 use crate::carry_out::Cx;
-use crate::catalog::{entity_of_customer, narrow_to_customer};
+use crate::catalog::{KnownEntities, entity_of_customer, narrow_to_customer};
 use crate::credit_books::balances_of;
 use crate::error::{ResourceKind, UseCaseError, UseCaseResult, unknown_reference};
 use crate::limits::{begin_watch, require_few_drafts};
@@ -155,10 +155,12 @@ pub fn list_credit_draws(cx: &mut Cx<'_>, query: &DrawQuery, page: PageRequest) 
     }
     let found = cx.tx.draws(cx.organization, &filter, page)?;
     let customers = customer_refs(cx, found.items.iter().map(|draw| draw.customer_id))?;
+    let entities = KnownEntities::read(cx, found.items.iter().map(|draw| &draw.entity_ref))?;
     let view = |stored: StoredDraw| {
         let customer_ref = customers.get(&stored.customer_id).cloned();
         let customer_ref = customer_ref.ok_or_else(|| corrupt("a draw", &stored.draw.grant_ref, "has no customer"))?;
-        Ok(DrawView { stored, customer_ref })
+        let unit = entities.credit_unit(&stored.entity_ref, stored.draw.amount.currency());
+        Ok(DrawView { stored, customer_ref, unit })
     };
     Ok(Page { items: found.items.into_iter().map(view).collect::<UseCaseResult<_>>()?, total: found.total })
 }
@@ -222,17 +224,19 @@ fn sale_of(cx: &mut Cx<'_>, account: &AccountKey, source: DocumentRef) -> UseCas
 
 fn view_of(cx: &mut Cx<'_>, grant: CreditGrant, customer: &Customer) -> UseCaseResult<GrantView> {
     let known = balances_of(cx.tx, cx.organization, &[customer.id], cx.now)?;
-    with_balance(&known, grant, customer.customer_ref.clone())
+    let entities = KnownEntities::read(cx, [&grant.account.entity_ref])?;
+    with_balance(&known, &entities, grant, customer.customer_ref.clone())
 }
 
 /// Returns the views of grants, in the same order.
 fn views_of(cx: &mut Cx<'_>, grants: Vec<CreditGrant>) -> UseCaseResult<Vec<GrantView>> {
     let customers = customer_refs(cx, grants.iter().map(|grant| grant.account.customer_id))?;
     let known = balances_of(cx.tx, cx.organization, &Vec::from_iter(customers.keys().copied()), cx.now)?;
+    let entities = KnownEntities::read(cx, grants.iter().map(|grant| &grant.account.entity_ref))?;
     let view = |grant: CreditGrant| {
         let customer_ref = customers.get(&grant.account.customer_id).cloned();
         let customer_ref = customer_ref.ok_or_else(|| corrupt("a grant", &grant.grant_ref, "has no customer"))?;
-        with_balance(&known, grant, customer_ref)
+        with_balance(&known, &entities, grant, customer_ref)
     };
     grants.into_iter().map(view).collect()
 }
@@ -240,12 +244,14 @@ fn views_of(cx: &mut Cx<'_>, grants: Vec<CreditGrant>) -> UseCaseResult<Vec<Gran
 /// Returns the view of a grant. No draft takes anything of a grant that isn't among the `known` ones, which have something left.
 fn with_balance(
     known: &[(CreditGrant, CreditBalance)],
+    entities: &KnownEntities,
     grant: CreditGrant,
     customer_ref: CustomerRef,
 ) -> UseCaseResult<GrantView> {
     let known = known.iter().find(|(known, _)| known.grant_ref == grant.grant_ref).map(|(_, balance)| *balance);
     let balance = known.map_or_else(|| grant.balance(&[]), Ok)?;
-    Ok(GrantView { grant, customer_ref, balance })
+    let unit = entities.credit_unit(&grant.account.entity_ref, grant.account.currency);
+    Ok(GrantView { grant, customer_ref, balance, unit })
 }
 
 /// Returns what is free of the grants of a customer, and what drafts take of them, by account. Accounts without grants that have

@@ -4,6 +4,7 @@ mod grants;
 mod sell;
 
 use billing_domain::calendar::Date;
+use billing_domain::credit::unit::{CreditUnit, UnitAmounts};
 use billing_domain::ledger::receivables::NewPayment;
 use billing_domain::money::{Currency, Money};
 use billing_domain::party::NetTerms;
@@ -65,6 +66,15 @@ pub struct DrawView {
     pub stored: StoredDraw,
     /// The customer's reference.
     pub customer_ref: CustomerRef,
+    /// The entity's unit of credit; `None` without one.
+    pub unit: Option<CreditUnit>,
+}
+
+impl DrawView {
+    /// Returns the amount in the entity's unit of credit, if it has one.
+    pub fn units(&self) -> Option<UnitAmounts<1>> {
+        self.unit.as_ref().map(|unit| unit.convert([self.stored.draw.amount.to_decimal()]))
+    }
 }
 
 /// A request to sell credit.

@@ -5,6 +5,7 @@ mod metric;
 mod tell;
 mod watch;
 
+use billing_domain::credit::unit::{CreditUnit, UnitAmounts};
 use billing_domain::limit::{LimitCredit, LimitValue, MetricKind};
 use billing_domain::money::Currency;
 use billing_domain::patch::Patch;
@@ -87,4 +88,13 @@ pub struct AccountCredit {
     pub currency: Currency,
     /// What is free, and what open holds would take of it.
     pub credit: LimitCredit,
+    /// The entity's unit of credit; `None` without one.
+    pub unit: Option<CreditUnit>,
+}
+
+impl AccountCredit {
+    /// Returns what is free and held in the entity's unit of credit, if it has one.
+    pub fn units(&self) -> Option<UnitAmounts<2>> {
+        self.unit.as_ref().map(|unit| unit.convert([self.credit.free, self.credit.held]))
+    }
 }

@@ -44,6 +44,7 @@ pub(super) fn numbers_and_credit(
             entity_ref: account.entity_ref.clone(),
             currency: account.currency,
             credit,
+            unit: watch.credit_unit(account),
         };
         let credit = added.credit_of(*customer_id).map(account).collect();
         Ok((*customer_id, (watch.values(*customer_id, &added)?, credit)))

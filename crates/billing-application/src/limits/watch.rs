@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use billing_domain::calendar::{Date, Period, TimeZone, Timestamp};
+use billing_domain::calendar::{Date, Period, Timestamp};
 use billing_domain::credit::CreditDraw;
+use billing_domain::credit::unit::CreditUnit;
 use billing_domain::decimal::{AmountOutOfRange, Decimal, exact_add};
 use billing_domain::hold::{EntryKey, OpenEntry};
 use billing_domain::ledger::credit::CreditView;
@@ -17,16 +18,14 @@ use billing_domain::limit::{Limit, LimitCredit, LimitValue, MetricKind};
 use billing_domain::money::MoneySum;
 use billing_domain::ports::Tx;
 use billing_domain::receivables::AccountKey;
-use billing_domain::refs::{
-    ContractKey, ContractRef, CustomerId, EntityRef, EventRef, HoldRef, OrganizationId, ProductNo, UsageProductRef,
-};
+use billing_domain::refs::{ContractKey, ContractRef, CustomerId, EventRef, HoldRef, OrganizationId, ProductNo, UsageProductRef};
 use billing_domain::usage::{UsageKey, UsageTotal};
 
 use crate::basics::distinct;
 use crate::book_repository;
 use crate::book_rows::load_open_books;
 use crate::carry_out::{Cx, UnappliedSums};
-use crate::catalog::time_zones;
+use crate::catalog::KnownEntities;
 use crate::credit_books::{draws_of, set_credit_of, share};
 use crate::error::UseCaseResult;
 
@@ -60,7 +59,7 @@ struct CreditedCustomer {
     view: CreditView,
     /// The books that the transaction does not change.
     others: Vec<ContractBook>,
-    zones: BTreeMap<EntityRef, TimeZone>,
+    entities: KnownEntities,
 }
 
 struct WatchedNumber {
@@ -156,8 +155,8 @@ impl Watch {
         let customers = distinct(numbers.iter().map(|number| number.limit.customer_id));
         let mut watch = Self { customers, numbers, open, credited: BTreeMap::new() };
         for (customer_id, view) in views {
-            let zones = time_zones(cx, view.grants.iter().map(|grant| &grant.account.entity_ref))?;
-            watch.credited.insert(customer_id, CreditedCustomer { view, others: Vec::new(), zones });
+            let entities = KnownEntities::read(cx, view.grants.iter().map(|grant| &grant.account.entity_ref))?;
+            watch.credited.insert(customer_id, CreditedCustomer { view, others: Vec::new(), entities });
         }
         for book in others {
             if let Some(credited) = watch.credited.get_mut(&book.contract.customer_id) {
@@ -376,11 +375,16 @@ impl Watch {
         };
         of_customer.map(value).collect()
     }
+
+    /// Returns the unit of credit of an account's entity, if it has one and the customer has credit.
+    pub(super) fn credit_unit(&self, account: &AccountKey) -> Option<CreditUnit> {
+        self.credited.get(&account.customer_id)?.entities.credit_unit(&account.entity_ref, account.currency)
+    }
 }
 
 impl CreditedCustomer {
     fn today(&self, account: &AccountKey, now: Timestamp) -> Date {
-        self.zones.get(&account.entity_ref).copied().unwrap_or(TimeZone::UTC).service_date(now)
+        self.entities.today(&account.entity_ref, now)
     }
 }
 

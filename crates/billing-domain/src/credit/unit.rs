@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use crate::decimal::Decimal;
-use crate::money::{Currency, Money, Price};
+use crate::money::{Currency, Price};
 use crate::text::OneLine;
 
 /// The maximum number of currencies in which an entity has a unit.
@@ -26,16 +26,30 @@ pub struct CreditUnit {
 }
 
 impl CreditUnit {
-    /// Returns an amount in units, rounded towards zero to 2 decimals: nobody is shown more than there is. The number has no trailing
-    /// zeros. A number beyond the digits of a decimal is shown as the largest one.
-    pub fn units(&self, amount: Money) -> Decimal {
-        // A single division of integers. The numerator has at most 19 digits of money, 2 of units and 12 of a price.
+    /// Returns amounts of money in units.
+    pub fn convert<const N: usize>(&self, amounts: [Decimal; N]) -> UnitAmounts<N> {
+        UnitAmounts { name: self.name.clone(), amounts: amounts.map(|amount| self.units(amount)) }
+    }
+
+    /// Returns an amount of money in units, rounded towards zero to 2 decimals: nobody is shown more than there is. The number has no
+    /// trailing zeros. A number beyond the digits of a decimal is shown as the largest one.
+    pub fn units(&self, amount: Decimal) -> Decimal {
+        // A single division of integers. The numerator has at most 22 digits of money, 2 of units and 12 of a price.
         let price = self.per_unit.as_decimal();
         let scaled = |value: i128, digits: u32| value.saturating_mul(10_i128.saturating_pow(digits));
-        let numerator = scaled(i128::from(amount.minor()), UNIT_DECIMALS.saturating_add(price.scale()));
-        let units = numerator.checked_div(scaled(price.mantissa(), amount.currency().exponent())).unwrap_or(0);
+        let numerator = scaled(amount.mantissa(), UNIT_DECIMALS.saturating_add(price.scale()));
+        let units = numerator.checked_div(scaled(price.mantissa(), amount.scale())).unwrap_or(0);
         Decimal::from_i128_with_scale(units.clamp(-MAX_MANTISSA, MAX_MANTISSA), UNIT_DECIMALS).normalize()
     }
+}
+
+/// Amounts of prepaid credit in units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitAmounts<const N: usize> {
+    /// The name of the unit.
+    pub name: OneLine,
+    /// The numbers of units.
+    pub amounts: [Decimal; N],
 }
 
 /// An error of the units of an entity.
@@ -80,6 +94,7 @@ impl CreditUnits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::money::Money;
 
     fn unit(per_unit: &str) -> CreditUnit {
         let name = OneLine::parse("credits").expect("a name");
@@ -88,7 +103,7 @@ mod tests {
 
     fn units(per_unit: &str, currency: &str, minor: i64) -> String {
         let currency = Currency::from_code(currency).expect("a currency");
-        unit(per_unit).units(Money::from_minor(minor, currency)).to_string()
+        unit(per_unit).units(Money::from_minor(minor, currency).to_decimal()).to_string()
     }
 
     #[test]
@@ -118,7 +133,7 @@ mod tests {
         assert_eq!(units("0.000001", "JPY", i64::MAX), "9223372036854775807000000");
         assert_eq!(units("0.000000000001", "EUR", i64::MIN), "-792281625142643375935439503.35");
         assert_eq!(units("999999999.999999999999", "KWD", i64::MAX), "9223372.03");
-        assert_eq!(unit("0").units(Money::from_minor(1, Currency::from_code("EUR").expect("a currency"))), Decimal::ZERO);
+        assert_eq!(unit("0").units(Decimal::ONE), Decimal::ZERO);
     }
 
     #[test]

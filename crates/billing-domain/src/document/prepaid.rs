@@ -1,6 +1,7 @@
 //! Prepaid credit on a document: what the document takes from grants, or returns to them (billing rules 12).
 
 use super::numbering::DocumentNumber;
+use crate::credit::unit::{CreditUnit, UnitAmounts};
 use crate::money::Money;
 use crate::refs::CreditGrantRef;
 use crate::tax::TaxTreatment;
@@ -19,6 +20,8 @@ pub struct PrepaidAmount {
     pub treatment: TaxTreatment,
     /// The amount, with the sign of the document's kind: credit that a credit note returns is above zero.
     pub amount: Money,
+    /// The entity's unit of credit, in which documents show the amount too; `None` without one.
+    pub unit: Option<CreditUnit>,
 }
 
 impl PrepaidAmount {
@@ -26,5 +29,10 @@ impl PrepaidAmount {
     pub fn label(&self) -> String {
         let name = self.name.as_str();
         self.sold_by.as_ref().map_or_else(|| name.to_owned(), |number| format!("{name}, {number}"))
+    }
+
+    /// Returns the amount in the entity's unit of credit, if it has one.
+    pub fn units(&self) -> Option<UnitAmounts<1>> {
+        self.unit.as_ref().map(|unit| unit.convert([self.amount.to_decimal()]))
     }
 }

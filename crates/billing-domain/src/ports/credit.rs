@@ -49,6 +49,8 @@ pub struct NewDraw {
 pub struct StoredDraw {
     /// The customer of the document and of the grant.
     pub customer_id: CustomerId,
+    /// The entity of the document.
+    pub entity_ref: EntityRef,
     /// The draw.
     pub draw: CreditDraw,
     /// The number of the document.

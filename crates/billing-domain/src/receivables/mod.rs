@@ -13,6 +13,7 @@ use chrono::NaiveDate;
 
 use crate::access::Actor;
 use crate::calendar::Timestamp;
+use crate::credit::unit::{CreditUnit, UnitAmounts};
 use crate::decimal::Digits;
 use crate::document::BookDocument;
 use crate::metadata::Metadata;
@@ -192,6 +193,16 @@ pub struct Balance {
     pub credit_free: MoneySum,
     /// The prepaid credit that drafts take.
     pub credit_covered: MoneySum,
+    /// The entity's unit of prepaid credit; `None` without one.
+    pub credit_unit: Option<CreditUnit>,
+}
+
+impl Balance {
+    /// Returns the free credit and that of drafts in the entity's unit of credit, if it has one.
+    pub fn credit_in_units(&self) -> Option<UnitAmounts<2>> {
+        let amounts = [self.credit_free, self.credit_covered].map(MoneySum::to_decimal);
+        self.credit_unit.as_ref().map(|unit| unit.convert(amounts))
+    }
 }
 
 /// The rows of an account. Rows that a decision doesn't need may be absent.

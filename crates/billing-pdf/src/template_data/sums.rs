@@ -1,5 +1,6 @@
 //! The sums below the products of a document, down to the amount due.
 
+use billing_domain::credit::unit::UnitAmounts;
 use billing_domain::document::numbering::DocumentNumber;
 use billing_domain::document::prepaid::PrepaidAmount;
 use billing_domain::document::totals::{DocumentContent, Tax};
@@ -96,13 +97,17 @@ impl Writer<'_> {
         Ok(entries)
     }
 
-    /// Returns the name of prepaid credit, as e-invoices have it. The tax tells two entries of one grant apart.
+    /// Returns the name of prepaid credit, as e-invoices have it, with the amount in the entity's unit of credit. The tax tells two entries of one grant apart.
     fn prepaid_name(&self, prepaid: &PrepaidAmount, shows_tax: bool) -> PrintResult<String> {
-        let Text(name) = Text::new(&prepaid.label());
-        if !shows_tax {
-            return Ok(name);
+        let Text(mut name) = Text::new(&prepaid.label());
+        if let Some(UnitAmounts { name: of_unit, amounts: [amount] }) = prepaid.units() {
+            let Text(of_unit) = Text::new(of_unit.as_str());
+            name = format!("{name}, {} {of_unit}", self.figures.number(amount)?);
         }
-        Ok(format!("{name} ({})", self.tax_name(prepaid.treatment.rate)?))
+        if shows_tax {
+            name = format!("{name} ({})", self.tax_name(prepaid.treatment.rate)?);
+        }
+        Ok(name)
     }
 }
 

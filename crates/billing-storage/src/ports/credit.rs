@@ -155,14 +155,15 @@ struct DrawRow {
 }
 
 impl DrawRow {
-    /// Returns the draw of a document with a currency and a number.
-    fn read(self, currency: &str, of_number: &NumberColumns) -> StoreResult<StoredDraw> {
+    /// Returns the draw of a document with an entity, a currency and a number.
+    fn read(self, (entity_ref, currency): (&str, &str), of_number: &NumberColumns) -> StoreResult<StoredDraw> {
         let row = Row::new("credit_draws", format!("{}/{}", self.document_id, self.draw_no));
         let id = row.cell("document_id", self.document_id)?;
         let document = Row::new("documents", id);
         let treatment = TaxTreatment { rate: row.leaf("tax_rate", &self.tax_rate)?, basis: read_basis(&row, &self.tax_basis)? };
         Ok(StoredDraw {
             customer_id: CustomerId::from_uuid(row.cell("customer_id", self.customer_id)?),
+            entity_ref: document.leaf("entity_ref", entity_ref)?,
             draw: CreditDraw {
                 document_ref: DocumentRef::from_uuid(id),
                 grant_ref: CreditGrantRef::from_uuid(row.cell("grant_id", self.grant_id)?),
@@ -457,7 +458,7 @@ impl Credits for Transaction<'_> {
 
     fn draws(&mut self, organization: OrganizationId, filter: &DrawFilter, page: PageRequest) -> StoreResult<Page<StoredDraw>> {
         let (limit, offset) = limits(page);
-        let (rows, total): (Vec<(DrawRow, String, NumberColumns)>, i64) = with_conn!(self, "credit_draws", |conn| {
+        let (rows, total): (Vec<(DrawRow, String, String, NumberColumns)>, i64) = with_conn!(self, "credit_draws", |conn| {
             macro_rules! narrowed {
                 ($from:expr) => {{
                     let mut query = $from.into_boxed::<Db>();
@@ -489,11 +490,11 @@ impl Credits for Transaction<'_> {
                 query.order((credit_draws::recorded_at, credit_draws::document_id, credit_draws::draw_no))
             };
             let number = (documents::number_prefix, documents::kind, documents::sequence);
-            let rows =
-                ordered.limit(limit).offset(offset).select((DrawRow::as_select(), documents::currency, number)).load(conn)?;
+            let columns = (DrawRow::as_select(), documents::entity_ref, documents::currency, number);
+            let rows = ordered.limit(limit).offset(offset).select(columns).load(conn)?;
             Ok((rows, total))
         })?;
-        let items = rows.into_iter().map(|(row, currency, of_number)| row.read(&currency, &of_number));
+        let items = rows.into_iter().map(|(row, entity_ref, currency, of_number)| row.read((&entity_ref, &currency), &of_number));
         Ok(Page { items: items.collect::<StoreResult<_>>()?, total: counted(total)? })
     }
 }

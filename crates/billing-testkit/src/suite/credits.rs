@@ -413,7 +413,8 @@ pub fn draws_are_listed_by_time_document_and_position(store: &dyn Store) {
     let stored = |(new, at): (&NewDraw, _)| {
         let number = numbers.iter().find(|(document_ref, _)| *document_ref == new.draw.document_ref);
         let document_number = number.expect("a document").1.clone();
-        StoredDraw { customer_id: new.customer_id, draw: new.draw.clone(), document_number, at }
+        let (customer_id, entity_ref) = (new.customer_id, documents[0].entity_ref.clone());
+        StoredDraw { customer_id, entity_ref, draw: new.draw.clone(), document_number, at }
     };
     let made = [(&earliest[..], later(1)), (&first, later(2)), (&second, later(3))];
     let made = made.into_iter().flat_map(|(draws, at)| draws.iter().map(move |new| (new, at)));

@@ -253,14 +253,16 @@ pub(super) fn full_content(w: &World, period: billing_domain::calendar::Period) 
     };
     let taxes = vec![tax("0", 0), tax("7", 105), tax("19.000", 700)];
     let number = w.head(1).number;
-    let prepaid = |name: &str, sold_by, minor| PrepaidAmount {
+    let prepaid = |name: &str, sold_by, minor, unit| PrepaidAmount {
         grant_ref: CreditGrantRef::from_uuid(w.customer.id.as_uuid()),
         name: fixtures::line(name),
         sold_by,
         treatment: of("19.000"),
         amount: cents(minor),
+        unit,
     };
-    let prepaid = vec![prepaid("Given ✓", None, 300), prepaid("Sold", Some(number), -300)];
+    let unit = fixtures::credit_unit("EUR", "0.0100").of(fixtures::eur()).cloned();
+    let prepaid = vec![prepaid("Given ✓", None, 300, None), prepaid("Sold", Some(number), -300, unit)];
     let sum = |of: &dyn Fn(&BilledProduct) -> i64| products.iter().map(of).sum::<i64>();
     let (sub_total, discount) = (sum(&|product| product.sub_total.minor()), sum(&|product| product.discount.minor()));
     DocumentContent {

@@ -21,6 +21,7 @@ fn prepaid(name: &str, sold_by: Option<DocumentNumber>, tax: &str, minor: i64) -
         sold_by,
         treatment: TaxTreatment::of(&[StatedTax { rate: Some(fixtures::percent(tax)), basis: NONE }]),
         amount: eur(minor),
+        unit: None,
     }
 }
 
@@ -47,6 +48,13 @@ fn prepaid_credit_is_below_the_discount_and_above_the_tax() {
         "Amount due 59.50 EUR",
     ];
     assert_says(&text("prepaid", &less(invoice(), credit)), &wanted);
+
+    // The unit is that of the entity when the document was issued.
+    let of = |per_unit| fixtures::credit_unit("EUR", per_unit).of(fixtures::eur()).cloned();
+    let mut credit = vec![prepaid("Gift", None, "19", 810), prepaid("Credit", None, "19", 4_000)];
+    (credit[0].unit, credit[1].unit) = (of("0.003"), of("0.01"));
+    let wanted = ["Gift, 2,700 credits -8.10 EUR", "Credit, 4,000 credits -40.00 EUR", "Net amount 50.00 EUR"];
+    assert_says(&text("units", &less(invoice(), credit)), &wanted);
 
     // Each tax has its own credit, and a credit note returns credit above zero.
     let fee = |cents| vec![fixed("Fee", eur(cents))];

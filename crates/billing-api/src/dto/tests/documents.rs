@@ -333,23 +333,24 @@ fn a_preview_is_shown_without_what_a_document_gets_when_it_is_opened() {
 #[test]
 fn prepaid_credit_is_shown_between_discount_and_tax() {
     let mut view = preview(fixtures::eur());
-    let prepaid = |name: &str, sold_by, cents| PrepaidAmount {
+    let prepaid = |name: &str, sold_by, cents, unit| PrepaidAmount {
         grant_ref: CreditGrantRef::from_uuid(CountingIds::new().new_id()),
         name: fixtures::line(name),
         sold_by,
         treatment: fixtures::taxed("19.00"),
         amount: fixtures::cents(cents),
+        unit,
     };
     let number =
         DocumentNumber { prefix: fixtures::entity("main").profile.number_prefix, kind: DocumentKind::Invoice, sequence: 1 };
-    let taken = vec![prepaid("Gift", None, 500), prepaid("Credit", Some(number), 3500)];
+    let unit = fixtures::credit_unit("EUR", "0.01").of(fixtures::eur()).cloned();
+    let taken = vec![prepaid("Gift", None, 500, None), prepaid("Credit", Some(number), 3500, unit)];
     view.content = view.content.with_prepaid(view.kind, taken, &FamilySums::default()).expect("small amounts");
     view.total_prepaid = view.content.total_prepaid().expect("a small sum");
     assert_fits(&DocumentJson::from(&view));
     let shown = posted_back(&DocumentJson::from(&view));
-    let gift =
-        r#"{"grant_ref":"019b76da-a801-7000-8000-000000000001","name":"Gift","tax_rate":19.00,"tax_category":"S","amount":5.00}"#;
-    let credit = gift.replace("Gift", "Credit").replace("5.00", "35.00");
+    let gift = r#"{"grant_ref":"019b76da-a801-7000-8000-000000000001","name":"Gift","tax_rate":19.00,"tax_category":"S","amount":5.00,"units":null}"#;
+    let credit = gift.replace("Gift", "Credit").replace("5.00", "35.00").replace("null", r#"{"name":"credits","amount":3500}"#);
     assert_eq!(shown["prepaid"].to_string(), format!("[{gift},{credit}]"));
     // 100.00 less a discount of 10.00 and credit of 40.00, and 19 % of the rest.
     let totals = ["sub_total", "total_discount", "total_prepaid", "total_tax", "total"].map(|name| shown[name].to_string());

@@ -161,13 +161,13 @@ impl ContractBook {
         draws: &[CreditDraw],
         before: &FamilySums,
     ) -> Result<DocumentContent, Refusal> {
-        let DocumentHead { document_ref, kind, .. } = document.head;
-        let own = draws.iter().filter(|draw| draw.document_ref == document_ref);
-        let prepaid = own.map(|draw| self.prepaid_amount(kind, draw)).collect::<Result<Vec<_>, Refusal>>()?;
-        Ok(content.with_prepaid(kind, prepaid, before)?)
+        let head = &document.head;
+        let own = draws.iter().filter(|draw| draw.document_ref == head.document_ref);
+        let prepaid = own.map(|draw| self.prepaid_amount(head, draw)).collect::<Result<Vec<_>, Refusal>>()?;
+        Ok(content.with_prepaid(head.kind, prepaid, before)?)
     }
 
-    fn prepaid_amount(&self, kind: DocumentKind, draw: &CreditDraw) -> Result<PrepaidAmount, Refusal> {
+    fn prepaid_amount(&self, head: &DocumentHead, draw: &CreditDraw) -> Result<PrepaidAmount, Refusal> {
         let mut grants = self.credit.iter().flat_map(|credit| &credit.grants);
         let grant = grants.find(|grant| grant.grant_ref == draw.grant_ref);
         let grant = grant.ok_or_else(|| Refusal::Broken(format!("grant {} isn't in the book", draw.grant_ref)))?;
@@ -176,7 +176,8 @@ impl ContractBook {
             name: grant.name.clone(),
             sold_by: grant.sale.as_ref().map(|sale| sale.number.clone()),
             treatment: draw.treatment.clone(),
-            amount: signed_amount(kind, draw.amount)?,
+            amount: signed_amount(head.kind, draw.amount)?,
+            unit: self.entity(&head.entity_ref)?.profile.credit_unit.of(head.currency).cloned(),
         })
     }
 
