@@ -41,9 +41,7 @@ const BESIDE_REQUESTS: [&str; 13] = [
 /// Returns the statements that the requests of some work send. The others are known by their transaction, because each
 /// connection of the server serves requests and other work in turn.
 fn sent(database: &Database, work: impl FnOnce()) -> Vec<String> {
-    let before = database.logged_statements().len();
-    work();
-    let logged = database.logged_statements().split_off(before);
+    let logged = database.statements_during(work);
     let mut of_connections: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for statement in &logged {
         of_connections.entry(&statement.connection).or_default().push(&statement.text);

@@ -430,8 +430,14 @@ fn a_hundred_wrong_codes_lock_the_device_until_a_recovery_code_or_an_owner_unloc
     let credential = |password: &str, code: &str| json!({"email": "finance@example.com", "password": password, "code": code});
     let with = |password: &str, code: &str| log_in(&server, &credential(password, code));
     let fail = |times: usize| (0..times).for_each(|_| check(&with(PASSWORD, "000000"), 401, "invalid_code"));
+    // Each attempt checks a password, which takes long on purpose, so the first wrong codes are only counted.
+    let count_all_but = |left: usize| {
+        let counted = MAX_FAILED_CODES - left;
+        database.execute(&format!("UPDATE administrators SET failed_codes = {counted} WHERE email = 'finance@example.com'"));
+    };
 
-    fail(MAX_FAILED_CODES - 1);
+    count_all_but(3);
+    fail(2);
     // Without the password, codes are not checked and not counted. Wrong recovery codes are not counted either.
     for _ in 0..3 {
         check(&with("not the password", "000000"), 401, "invalid_credentials");
@@ -447,7 +453,8 @@ fn a_hundred_wrong_codes_lock_the_device_until_a_recovery_code_or_an_owner_unloc
     client_of(&server, &with(PASSWORD, &recovery));
     assert_eq!(with(PASSWORD, &valid).status, 200, "a recovery code unlocks the device");
 
-    fail(MAX_FAILED_CODES);
+    count_all_but(2);
+    fail(2);
     clock.set("2026-11-10T12:20:00Z");
     let valid = code_at(&secret, "2026-11-10T12:20:00Z");
     check(&with(PASSWORD, &valid), 401, "second_factor_locked");

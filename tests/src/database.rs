@@ -200,30 +200,38 @@ impl Database {
         Connection::open(&self.url).execute(sql)
     }
 
-    /// Returns the statements of this database from the log of the PostgreSQL server. The list is empty before
-    /// [`Self::log_statements`].
+    /// Returns the statements that this database executes during some work, from the log of the PostgreSQL server. The list is
+    /// empty before [`Self::log_statements`].
     ///
     /// # Panics
     /// Panics if the database is not on the server that `scripts/with-postgres` starts. The log of that server
     /// distinguishes databases and connections.
-    pub fn logged_statements(&self) -> Vec<LoggedStatement> {
-        self.logged(&["LOG:  execute ", "LOG:  statement: "])
+    pub fn statements_during(&self, work: impl FnOnce()) -> Vec<LoggedStatement> {
+        self.logged_during(&["LOG:  execute ", "LOG:  statement: "], work)
     }
 
-    /// Returns the statements like [`Self::logged_statements`], with the values of their parameters. The values are a
-    /// separate line after their statement.
+    /// Returns the statements like [`Self::statements_during`], with the values of their parameters. The values are a separate line
+    /// after their statement.
     ///
     /// # Panics
-    /// Panics like [`Self::logged_statements`].
-    pub fn logged_statements_and_parameters(&self) -> Vec<String> {
-        let logged = self.logged(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "]);
+    /// Panics like [`Self::statements_during`].
+    pub fn statements_and_parameters_during(&self, work: impl FnOnce()) -> Vec<String> {
+        let logged = self.logged_during(&["LOG:  execute ", "LOG:  statement: ", "DETAIL:  parameters: "], work);
         logged.into_iter().map(|logged| logged.text).collect()
     }
 
-    fn logged(&self, kinds: &[&str]) -> Vec<LoggedStatement> {
+    fn logged_during(&self, kinds: &[&str], work: impl FnOnce()) -> Vec<LoggedStatement> {
+        let server = &self.on_server.as_ref().expect("a PostgreSQL database").server;
+        // All tests write to this log, so it soon has hundreds of megabytes.
+        let from = log_size(server);
+        work();
+        self.logged(&from, kinds)
+    }
+
+    /// Returns the lines of some kinds after a position of the log.
+    fn logged(&self, from: &str, kinds: &[&str]) -> Vec<LoggedStatement> {
         let on_server = self.on_server.as_ref().expect("a PostgreSQL database");
-        // Further lines of a statement begin with a tab.
-        let log = Connection::open(&on_server.server).ask("SELECT pg_read_file('server.log')").concat().replace("\n\t", " ");
+        let log = log_from(&on_server.server, from);
         let logged = |line: &str| {
             let (connection, line) = line.strip_prefix(on_server.name.as_str())?.strip_prefix(' ')?.split_once(' ')?;
             let text = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
@@ -254,12 +262,10 @@ impl Database {
     pub fn on_nodes(&self, work: impl FnOnce()) -> Vec<NodeLog> {
         let name = &self.on_server.as_ref().expect("a distributed database").name;
         let nodes = citus::nodes().expect("a cluster");
-        let size = |node: &String| Connection::open(node).ask("SELECT size FROM pg_stat_file('server.log')").concat();
-        let before: Vec<String> = nodes.iter().map(size).collect();
+        let before: Vec<String> = nodes.iter().map(|node| log_size(node)).collect();
         work();
         let read = |(node, from): (&String, String)| {
-            let log = Connection::open(node).ask(&format!("SELECT pg_read_file('server.log', {from}, 100000000)")).concat();
-            let log = log.replace("\n\t", " ");
+            let log = log_from(node, &from);
             let own: Vec<&str> = log.lines().filter_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(' ')).collect();
             let with = |kinds: &[&str]| {
                 let text = |line: &&str| kinds.iter().find_map(|kind| line.strip_prefix(kind)).map(ToOwned::to_owned);
@@ -311,13 +317,13 @@ impl Database {
     /// [`Self::log_plans`].
     ///
     /// # Panics
-    /// Panics like [`Self::logged_statements`].
+    /// Panics like [`Self::statements_during`].
     pub fn logged_plans(&self) -> Vec<Planned> {
         let planned = |logged: LoggedStatement| {
             let logged: Value = serde_json::from_str(logged.text.split_once("plan: ")?.1).expect("a plan");
             Some(Planned { statement: logged["Query Text"].as_str()?.to_owned(), plan: logged["Plan"].clone() })
         };
-        self.logged(&["LOG:  duration: "]).into_iter().filter_map(planned).collect()
+        self.logged("0", &["LOG:  duration: "]).into_iter().filter_map(planned).collect()
     }
 
     /// Returns the only column of a query result.
@@ -377,6 +383,16 @@ enum Connection {
 struct Cell {
     #[diesel(sql_type = Text)]
     value: String,
+}
+
+/// Returns the size of the log of a PostgreSQL server.
+fn log_size(server: &str) -> String {
+    Connection::open(server).ask("SELECT size FROM pg_stat_file('server.log')").concat()
+}
+
+/// Returns the log of a PostgreSQL server after a position, each statement on one line: further lines begin with a tab.
+fn log_from(server: &str, from: &str) -> String {
+    Connection::open(server).ask(&format!("SELECT pg_read_file('server.log', {from}, 500000000)")).concat().replace("\n\t", " ")
 }
 
 impl Connection {

@@ -162,10 +162,11 @@ pub(crate) fn record(template: &Template) -> Outcome<(Vec<Recorded>, Database)> 
     // The first event opens connections and fills caches, so its statements are discarded.
     for number in 0..=RECORDED.min(template.customers - 1) {
         stop::check()?;
-        let before = stage.database().logged_statements_and_parameters().len();
         let event = catalog::event(&customer(number), 1);
-        let event_ref = stage.client.post("/api/usage/event", &event).text_of("event_ref");
-        let logged = stage.database().logged_statements_and_parameters().split_off(before);
+        let mut event_ref = String::new();
+        let logged = stage.database().statements_and_parameters_during(|| {
+            event_ref = stage.client.post("/api/usage/event", &event).text_of("event_ref");
+        });
         recorded.push(Recorded { event_ref, statements: statements(&logged) });
     }
     if recorded.len() > 1 {

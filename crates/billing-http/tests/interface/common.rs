@@ -1,6 +1,9 @@
 //! A server on SQLite in memory, with an administrator and a fixed clock.
 #![allow(dead_code, missing_docs, reason = "each test binary uses only a part")]
 
+use std::cell::OnceCell;
+use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::body::{MessageBody, to_bytes};
@@ -28,7 +31,12 @@ pub(crate) struct Server {
     pub(crate) services: Services,
     pub(crate) store: Arc<TestStore>,
     pub(crate) clock: Arc<FixedClock>,
+    /// The service with all its routes. It takes some 20 ms to make in a debug build.
+    app: OnceCell<App>,
 }
+
+/// Answers a request.
+type App = Rc<dyn Fn(TestRequest) -> Pin<Box<dyn Future<Output = Reply>>>>;
 
 /// An HTTP response.
 #[derive(Debug)]
@@ -112,7 +120,13 @@ impl Server {
         let key = CookieKey::try_from([7; 64].as_slice()).expect("a key");
         let mut settings = HttpSettings::new(public_url.parse().expect("a URL"), key);
         set(&mut settings);
-        Self { state: HttpState::new(services.clone(), senders(&services), Arc::new(Pages), settings), services, store, clock }
+        Self {
+            state: HttpState::new(services.clone(), senders(&services), Arc::new(Pages), settings),
+            services,
+            store,
+            clock,
+            app: OnceCell::new(),
+        }
     }
 
     /// Returns another server on the same data.
@@ -137,11 +151,28 @@ impl Server {
         set(&mut settings);
         let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
         let senders = WebhookSenders::new(sender, Arc::clone(&services.machine));
-        Self { state: HttpState::new(services.clone(), senders, Arc::new(Pages), settings), services, store, clock }
+        Self {
+            state: HttpState::new(services.clone(), senders, Arc::new(Pages), settings),
+            services,
+            store,
+            clock,
+            app: OnceCell::new(),
+        }
     }
 
     pub(crate) async fn call(&self, request: TestRequest) -> Reply {
-        answer(&init_service(billing_http::app(self.state.clone())).await, from_elsewhere(request).to_request()).await
+        let app = match self.app.get() {
+            Some(app) => Rc::clone(app),
+            None => {
+                let service = Rc::new(init_service(billing_http::app(self.state.clone())).await);
+                let app: App = Rc::new(move |request| {
+                    let service = Rc::clone(&service);
+                    Box::pin(async move { answer(&*service, request.to_request()).await })
+                });
+                Rc::clone(self.app.get_or_init(|| app))
+            }
+        };
+        app(from_elsewhere(request)).await
     }
 
     pub(crate) async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Option<&str>) -> Reply {
