@@ -17,7 +17,7 @@ use crate::pgbench::{self, Pgbench};
 use crate::plain::{self, Plain};
 use crate::process::{self, Watched};
 use crate::settings::Settings;
-use crate::stage::{Build, Kind, LARGEST_BATCH, Stage, Template, median_millis, verify};
+use crate::stage::{Build, Kind, LARGEST_BATCH, SEEN, Stage, Template, median_millis, verify};
 use crate::traffic::{self, Customers, Spread, customer, event};
 use crate::{Failure, Outcome, stop};
 
@@ -276,6 +276,10 @@ impl Run<'_> {
             if self.settings.wants("two") && stage.kind == Kind::Postgres {
                 stage.join();
             }
+        }
+        if self.settings.wants_any(&["single", "keys", "batch", "latency"]) {
+            stages.iter().try_for_each(Stage::fill_cache)?;
+            self.figures.note(format!("each of {} customers had {SEEN} events before the measurement", self.settings.contracts));
         }
         let postgres = templates.iter().find(|template| template.kind == Kind::Postgres && !template.build.is_base());
         let ceiling = self.settings.wants("ceiling").then(Ceiling::start).transpose()?;

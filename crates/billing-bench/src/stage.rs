@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use acceptance::hooks::{Endpoint, Receiver};
-use acceptance::when::Day;
+use acceptance::when::{Day, now};
 use acceptance::{Client, Database, Key, Server, binary, catalog};
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub(crate) const BATCH: u64 = 1000;
 pub(crate) const LARGEST_BATCH: u64 = 10_000;
 /// Connections that load data.
 const LOADING: usize = 16;
+/// Events of each customer before a measurement. The usage writer's cache has a customer from the second one on.
+pub(crate) const SEEN: u32 = 3;
 /// Maximum time of a server to exit after the signal.
 const STOP_SECONDS: u64 = 30;
 /// The time in which all notifications get their positions.
@@ -310,6 +312,13 @@ impl Stage {
             reference.ok_or_else(|| Failure::new(format!("an event was refused: {result}")))
         };
         results.map(reference).collect()
+    }
+
+    /// Reports [`SEEN`] events of every customer. Otherwise a short measurement on many contracts measures how the usage writer's
+    /// cache fills.
+    pub(crate) fn fill_cache(&self) -> Outcome<()> {
+        let at = now();
+        (0..SEEN).try_for_each(|_| self.load(self.customers, |n| event(&at, n)).map(drop))
     }
 
     /// Issues everything that is due and returns the number of issued documents.
