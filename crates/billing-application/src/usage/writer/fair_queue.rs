@@ -36,6 +36,9 @@ const BATCHES_ALWAYS_LET_IN: usize = 4;
 /// An organization may always use this part of the memory, however much the others use.
 const MEMORY_PART_ALWAYS_LET_IN: usize = 16;
 
+/// The number of events that are few: a transaction of their own costs more than the wait for another one.
+const FEW_EVENTS: usize = 8;
+
 /// The queue of all waiting requests.
 #[derive(Default)]
 pub(super) struct FairQueue {
@@ -125,6 +128,11 @@ impl Load {
     /// Returns the load of single requests, in events.
     const fn singles(self) -> usize {
         self.events + self.changes * CHANGE_COUNTS
+    }
+
+    /// Returns whether only single events wait, and few of them.
+    pub(super) const fn is_of_few_events(self) -> bool {
+        self.changes + self.batches + self.transactions == 0 && 0 < self.events && self.events <= FEW_EVENTS
     }
 
     /// Returns whether nothing waits.
@@ -387,6 +395,22 @@ mod tests {
     fn change() -> Work {
         let event_ref = EventRef::from_uuid(Uuid::from_u128(1));
         Work::Change(QueuedChange { event_ref, change: EventChange::Delete, keyed: None, reply: Box::new(|_, _| {}) })
+    }
+
+    #[test]
+    fn few_events_alone_are_left_to_a_thread_that_writes() {
+        let events = |events| Load { events, ..Load::default() };
+        for (load, is_left) in [
+            (events(0), false),
+            (events(1), true),
+            (events(FEW_EVENTS), true),
+            (events(FEW_EVENTS + 1), false),
+            (Load { changes: 1, ..events(1) }, false),
+            (Load { batches: 1, ..events(1) }, false),
+            (Load { transactions: 1, ..events(1) }, false),
+        ] {
+            assert_eq!(load.is_of_few_events(), is_left, "{load:?}");
+        }
     }
 
     /// Simulates an organization with long transactions on some connections, and if `has_neighbor` is set, another one that

@@ -70,6 +70,10 @@ impl Default for WriterLimits {
 /// The wait for a request that is not taken although no pause holds it. The queue has no such requests.
 const SHORTEST_WAIT: Duration = Duration::from_millis(10);
 
+/// The time for which a thread leaves few events to one that writes already: two transactions cost more than one. The time is
+/// limited, because the other thread can wait for a lock of another organization.
+const LEFT_TO_ANOTHER: Duration = Duration::from_millis(5);
+
 /// A queue of requests with one thread for each group that is written concurrently.
 pub struct UsageWriter {
     queue: Arc<Queue>,
@@ -99,11 +103,18 @@ struct State {
     /// The requests of customers on a distributed store.
     lanes: Lanes,
     stopping: bool,
+    /// The number of threads that write a group. Groups of lanes do not count.
+    writing: usize,
 }
 
 impl State {
     fn is_empty(&self) -> bool {
         self.turns.is_empty() && self.lanes.is_empty()
+    }
+
+    /// Returns whether another thread, which writes now, should write what waits together with what arrives until then.
+    fn is_for_another_thread(&self) -> bool {
+        self.writing > 0 && !self.stopping && !self.lanes.are_used() && self.turns.load().is_of_few_events()
     }
 }
 
@@ -127,7 +138,7 @@ impl UsageWriter {
         let turns = if limits.groups > 1 { FairQueue::default() } else { FairQueue::of_one_writer() };
         let lanes = Lanes::new(services.store.shard_count());
         let nodes = services.store.nodes().len().max(1);
-        let state = Mutex::new(State { turns, lanes, stopping: false });
+        let state = Mutex::new(State { turns, lanes, stopping: false, writing: 0 });
         let (arrived, figures) = (Condvar::new(), Mutex::default());
         let cache = EventCache::new(limits.event_cache);
         let store = Arc::clone(&services.store);
@@ -282,6 +293,7 @@ impl Queue {
     /// stopping.
     fn next_job(&self, of_node: ThreadOfNode) -> Option<Job> {
         let mut state = self.locked();
+        let mut left_until = None;
         let (shard, mut group) = loop {
             if state.stopping {
                 state.turns.end_pauses();
@@ -295,8 +307,17 @@ impl Queue {
             if let Some((shard, group)) = state.lanes.next_group(may_take, now) {
                 break (Some(shard), group);
             }
+            if state.is_for_another_thread() {
+                let until = *left_until.get_or_insert(now + LEFT_TO_ANOTHER);
+                if now < until {
+                    state = self.arrived.wait_timeout(state, until - now).unwrap_or_else(PoisonError::into_inner).0;
+                    continue;
+                }
+            }
+            left_until = None;
             let group = state.turns.next_group(now);
             if !group.is_empty() {
+                state.writing += 1;
                 break (None, group);
             }
             if !state.turns.is_empty() {
@@ -348,12 +369,16 @@ impl Queue {
         self.notify(state);
     }
 
-    /// Records that the group of a lane is written.
+    /// Records that a group, which belongs to a lane on a distributed store, is written.
     fn release(&self, shard: Option<Shard>) {
-        if let Some(shard) = shard {
-            let mut state = self.locked();
-            state.lanes.release(shard);
-            self.notify(state);
+        let mut state = self.locked();
+        match shard {
+            Some(shard) => {
+                state.lanes.release(shard);
+                self.notify(state);
+            }
+            // This thread looks at the queue next.
+            None => state.writing = state.writing.saturating_sub(1),
         }
     }
 
