@@ -157,9 +157,25 @@ fn a_token_works_from_its_start_to_its_end_with_30_seconds_leeway() {
         ("2026-03-01T13:00:30Z", false),
         ("2027-03-01T13:00:00Z", false),
     ];
+    let kept = signer();
     for (now, works) in rows {
         assert_eq!(signer().verify(&token, at(now)).is_ok(), works, "{now}");
+        assert_eq!(kept.verify(&token, at(now)).is_ok(), works, "{now}, verified before");
     }
+}
+
+#[test]
+fn a_token_that_was_verified_before_needs_its_secret_and_each_of_its_bytes() {
+    let signer = signer();
+    let token = signed(&header(Algorithm::HS256, "old"), &good(), 1);
+    assert_eq!([signer.verify(&token, at(NOW)), signer.verify(&token, at(NOW))], [Ok(claims()), Ok(claims())]);
+    let mut changed = token.clone();
+    let last = changed.pop().expect("a token");
+    changed.push(if last == 'A' { 'E' } else { 'A' });
+    assert_eq!(signer.verify(&changed, at(NOW)), Err(SecretError::InvalidToken));
+    signer.take_up(&[secret("new", 2)]).expect("a valid secret");
+    assert_eq!(signer.verify(&token, at(NOW)), Err(SecretError::InvalidToken), "a removed secret");
+    assert_eq!(signer.verify(&token, at(NOW)), Err(SecretError::InvalidToken), "it is not kept");
 }
 
 #[test]
