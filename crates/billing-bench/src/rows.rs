@@ -51,6 +51,7 @@ pub(crate) const HALF_PAUSED_MS: &str = "half the rate: all pauses of writers, m
 pub(crate) const HALF_SLOW: &str = "half the rate: transactions above 10 ms";
 pub(crate) const HALF_SLOW_COMMITS: &str = "half the rate: commits above 5 ms";
 pub(crate) const UNIFORM_MICROS: &str = "single events: processor time, µs";
+pub(crate) const CEILING_MICROS: &str = "plain actix server: processor time, µs";
 pub(crate) const HOT_MICROS: &str = "single events, one document: processor time, µs";
 pub(crate) const OVERLOAD: &str = "single events, 3 × the rate, on schedule";
 pub(crate) const OVERLOAD_MS: &str = "3 × the rate: p99 of accepted, ms";
@@ -210,7 +211,11 @@ impl Run<'_> {
         if let Some(complaint) = sample.complaint() {
             self.figures.note(format!("{row}: {complaint}"));
         }
-        self.figures.add(row, kind, Figure::from(sample));
+        let figure = Figure::from(sample);
+        if let (CEILING, Some(micros)) = (row, figure.service_micros()) {
+            self.figures.add(CEILING_MICROS, kind, Figure::of(micros));
+        }
+        self.figures.add(row, kind, figure);
     }
 
     fn fsync_rounds(&mut self) -> Outcome<()> {
@@ -761,6 +766,7 @@ impl Beside {
 /// Runs single events against a server while `perf` records the server.
 pub(crate) fn with_load(kind: Kind, settings: &Settings, look: impl FnOnce(u32) -> Outcome<std::process::Child>) -> Outcome<()> {
     let stage = Template::make(kind, &Build::Current { endpoints: settings.endpoints }, settings.contracts, &[])?.serve();
+    stage.fill_cache()?;
     let mut looking = look(stage.process())?;
     let mut requests = traffic::singles(Customers::new(Spread::Uniform, stage.customers, 1));
     let sample = stage.busy(settings.connections, settings.seconds, &mut requests);
