@@ -346,6 +346,7 @@ fn a_customer_with_a_name_only_is_shown_with_nulls() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one JSON object")]
 fn entities_are_shown_whole_and_by_name() {
     let shown = shown_entity(&full_entity(), true);
     assert_snapshot!(presented(&EntityJson::from(&shown)), @r#"
