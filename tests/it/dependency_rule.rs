@@ -36,7 +36,7 @@ const CRATES: [CrateRule; 21] = [
     },
     CrateRule {
         name: "billing-auth",
-        may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken rustix serde sha2 subtle uuid",
+        may_use: "aws-lc-rs base64 bcrypt billing-domain getrandom jsonwebtoken quick_cache rustix serde sha2 subtle uuid",
         never: "actix-web billing-application diesel tokio",
     },
     CrateRule {
