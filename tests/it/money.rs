@@ -2,6 +2,7 @@
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use acceptance::scene::{each, product, refused};
 use acceptance::{Client, Database, Scene, Server, books, catalog, on_both_databases};
@@ -20,6 +21,7 @@ on_both_databases!(
     a_void_leaves_earlier_statements_as_they_were,
     lists_and_references_of_money_are_ones_own,
     twenty_at_once_on_two_servers_leave_nothing_below_zero,
+    a_document_that_is_written_off_meanwhile_is_not_voided,
 );
 
 const OWED: [&str; 5] = ["state", "paid_amount", "credits_amount", "amount_due", "overdue"];
@@ -402,6 +404,39 @@ fn twenty_at_once_on_two_servers_leave_nothing_below_zero(database: &Database) {
     assert_eq!(billed - paid, due - unapplied);
     let balance = books::balance(&client, "acme").remove(0).map(|text| cents(&text));
     assert_eq!((balance[0] + balance[3], balance[2]), (due, unapplied));
+}
+
+/// The write-off has the lock on the customer's accounts, and the void waits for it.
+fn a_document_that_is_written_off_meanwhile_is_not_voided(database: &Database) {
+    let server = Server::start(database);
+    let client = Client::new_key(&server);
+    catalog::make_plan(&client);
+    catalog::make_customer(&client, "acme");
+    catalog::sell(&client, &[catalog::ended(catalog::API_PLAN)]);
+    books::run(&client);
+    let invoice = catalog::documents(&client)[0]["document_ref"].clone();
+    let held = database.hold_writes("write_offs");
+    let waiting = |count: usize| {
+        let sessions = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        for _ in 0..100 {
+            thread::sleep(Duration::from_millis(50));
+            if database.is_sqlite() || database.ask(sessions) == [count.to_string()] {
+                return;
+            }
+        }
+        panic!("{count} requests do not wait");
+    };
+    let (written_off, voided) = thread::scope(|scope| {
+        let first = scope.spawn(|| books::write_off(&client.with_own_connections(), &invoice, &json!({})));
+        waiting(1);
+        let second = scope.spawn(|| books::void(&client.with_own_connections(), &invoice));
+        waiting(2);
+        drop(held);
+        (first.join().expect("an answer"), second.join().expect("an answer"))
+    });
+    // On SQLite, either is first.
+    let statuses = [written_off.status, voided.status];
+    assert!(statuses == [200, 409] || database.is_sqlite() && statuses == [409, 200], "{} {}", written_off.text, voided.text);
 }
 
 /// Converts an amount in euros to minor units.

@@ -72,6 +72,8 @@ fn act(
     let found = cx.tx.document(organization, document_ref)?.ok_or(UseCaseError::Unknown(ResourceKind::Document))?;
     let book = book_repository::lock_book(cx, found.head.contract_key(organization))?;
     let mut book = book.ok_or_else(|| corrupt("a document", &document_ref, "has no contract"))?;
+    // A write-off changes the document under this lock alone.
+    cx.lock_accounts(&[found.head.customer_id])?;
     book_repository::load_documents(cx.tx, organization, &mut book, &[document_ref])?;
     book_repository::load_legal_data(cx.tx, organization, &mut book, [], now)?;
     // Load the document again, because only now can nobody else change it.
