@@ -25,8 +25,8 @@ const WAL_AUTOCHECKPOINT_PAGES: u32 = 16_000;
 /// The size to which SQLite truncates the write-ahead log at a restart: 64 MiB.
 const WAL_KEPT_BYTES: u32 = 64 * 1024 * 1024;
 /// The maximum page cache of the connection for writing, in KiB. With 8 or 48 MiB, events on 10,000 contracts were not faster: SQLite
-/// scans the cache in each commit that splits a page. Pages have SQLite's default size of 4 KiB. With 2 KiB, an event writes 40 % fewer
-/// bytes and takes 8 % more processor time.
+/// scans the cache in each commit that splits a page. Pages have SQLite's default size of 4 KiB. With 2 KiB, an event took 8 % more
+/// processor time.
 const WRITER_CACHE_KIB: u32 = 24 * 1024;
 /// The maximum page cache of each connection for reading, in KiB.
 const READER_CACHE_KIB: u32 = 2 * 1024;
