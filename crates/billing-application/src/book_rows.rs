@@ -1,6 +1,7 @@
 //! Loads the rows of contract books. Only this module and [`book_repository`](crate::book_repository) know which rows make up a book.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ProductPeriod};
@@ -23,7 +24,7 @@ pub(crate) fn entities_of<'c>(
     tx: &mut dyn Tx,
     organization: OrganizationId,
     contracts: impl IntoIterator<Item = &'c Contract>,
-) -> UseCaseResult<Vec<Entity>> {
+) -> UseCaseResult<Vec<Arc<Entity>>> {
     let refs = distinct(contracts.into_iter().flat_map(Contract::entity_refs).cloned());
     if refs.is_empty() {
         return Ok(Vec::new());
@@ -32,7 +33,7 @@ pub(crate) fn entities_of<'c>(
     if entities.len() != refs.len() {
         return Err(StoreError::Corrupt("a contract has an entity that is not there".to_owned()).into());
     }
-    Ok(entities)
+    Ok(entities.into_iter().map(Arc::new).collect())
 }
 
 /// Loads a contract and its parties without the rows of its book. Returns `None` if the contract does not exist.
@@ -75,8 +76,8 @@ pub(crate) fn with_parties_all(
 }
 
 /// Returns the given entities that bill a contract, in any version.
-pub(crate) fn billing(contract: &Contract, entities: &[Entity]) -> Vec<Entity> {
-    let bills = |entity: &&Entity| contract.entity_refs().any(|named| *named == entity.entity_ref);
+pub(crate) fn billing(contract: &Contract, entities: &[Arc<Entity>]) -> Vec<Arc<Entity>> {
+    let bills = |entity: &&Arc<Entity>| contract.entity_refs().any(|named| *named == entity.entity_ref);
     entities.iter().filter(bills).cloned().collect()
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Matching opens no document. [`document::linking`](crate::document::linking) does that.
 
+use std::borrow::Borrow;
+
 use chrono::NaiveDate;
 
 use crate::calendar::Timestamp;
@@ -61,7 +63,7 @@ impl Match<'_> {
 pub fn match_event<'c>(
     event: EventFacts<'_>,
     contracts: impl IntoIterator<Item = &'c Contract>,
-    entities: &'c [Entity],
+    entities: &'c [impl Borrow<Entity>],
 ) -> Result<Match<'c>, MatchRefusal> {
     select(event, None, candidates(event, None, contracts, entities)?)
 }
@@ -79,7 +81,7 @@ pub fn match_changed_event<'c>(
     first: (ContractRef, ProductNo),
     service_date: Option<NaiveDate>,
     contracts: &'c [Contract],
-    entities: &'c [Entity],
+    entities: &'c [impl Borrow<Entity>],
 ) -> Result<Match<'c>, MatchRefusal> {
     select(event, Some(first), candidates(event, service_date, contracts, entities)?)
 }
@@ -117,9 +119,10 @@ fn candidates<'c>(
     event: EventFacts<'_>,
     service_date: Option<NaiveDate>,
     contracts: impl IntoIterator<Item = &'c Contract>,
-    entities: &'c [Entity],
+    entities: &'c [impl Borrow<Entity>],
 ) -> Result<Vec<Match<'c>>, MatchRefusal> {
-    let find = |entity_ref: &EntityRef| entities.iter().find(|entity| entity.entity_ref == *entity_ref);
+    let find =
+        |entity_ref: &EntityRef| entities.iter().map(Borrow::borrow).find(|entity: &&Entity| entity.entity_ref == *entity_ref);
     let (mut found, mut unpriced) = (Vec::new(), None);
     for contract in contracts {
         for product in &contract.products {

@@ -4,6 +4,8 @@ pub mod appearance;
 pub mod bank;
 pub mod legal;
 
+use std::sync::Arc;
+
 use thiserror::Error;
 
 use crate::calendar::{TimeZone, Timestamp};
@@ -361,7 +363,7 @@ impl EntityProfile {
 
 /// The prefix of an entity's document numbers: 1 to 16 characters `A–Z 0–9`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NumberPrefix(Box<str>);
+pub struct NumberPrefix(Arc<str>);
 
 /// The error for text that isn't a number prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

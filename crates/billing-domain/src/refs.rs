@@ -7,6 +7,7 @@
 //!   unique in the organization and never change.
 
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error;
 use uuid::Uuid;
@@ -156,7 +157,7 @@ macro_rules! named_ref {
     ($($(#[$meta:meta])* $name:ident $(where $is_name:ident)?;)+) => {$(
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Box<str>);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Parses a reference that a caller chose.

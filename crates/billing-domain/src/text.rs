@@ -1,6 +1,7 @@
 //! Texts within the length and character limits of the API.
 
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -64,12 +65,12 @@ impl fmt::Display for InvisibleCharacter {
 
 /// A single line of text: 1 to 4096 bytes without [invisible characters](InvisibleCharacter).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OneLine(Box<str>);
+pub struct OneLine(Arc<str>);
 
 /// A text that may contain line breaks and tabs, for notes and addresses: 1 to 4096 bytes without other
 /// [invisible characters](InvisibleCharacter).
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Prose(Box<str>);
+pub struct Prose(Arc<str>);
 
 impl OneLine {
     /// Parses a text.
@@ -121,7 +122,7 @@ impl Prose {
     }
 }
 
-fn check(text: &str, allowed: impl Fn(char) -> bool) -> Result<Box<str>, TextError> {
+fn check(text: &str, allowed: impl Fn(char) -> bool) -> Result<Arc<str>, TextError> {
     if text.is_empty() {
         Err(TextError::Empty)
     } else if text.len() > MAX_TEXT_BYTES {

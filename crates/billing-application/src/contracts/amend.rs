@@ -52,7 +52,7 @@ pub fn edit_contract(
         let named: Vec<EntityRef> = catalog.entities.iter().chain(&catalog.default_entity).cloned().collect();
         for entity in cx.tx.lock_entities_shared(cx.organization, &distinct(named))? {
             if book.entity(&entity.entity_ref).is_err() {
-                book.entities.push(entity);
+                book.entities.push(Arc::new(entity));
             }
         }
         let accounts = edit.products.iter().flatten().filter_map(|patch| match &patch.bank_transfer {

@@ -9,6 +9,8 @@ pub use create::{ContractRequest, create_contract};
 pub(crate) use invoices::planned_invoices;
 pub use invoices::{current_invoices, next_invoices};
 
+use std::borrow::Borrow;
+
 use billing_domain::audit::AuditedKind;
 use billing_domain::calendar::{Date, Timestamp};
 use billing_domain::contract::{Contract, ContractState};
@@ -109,11 +111,11 @@ fn view_all(
     })
 }
 
-fn view(contract: Contract, entities: &[Entity], now: Timestamp) -> UseCaseResult<ContractView> {
+fn view(contract: Contract, entities: &[impl Borrow<Entity>], now: Timestamp) -> UseCaseResult<ContractView> {
     let zone = match contract.stating_entity() {
         None => billing_domain::calendar::TimeZone::UTC,
         Some(entity_ref) => {
-            let entity = entities.iter().find(|entity| entity.entity_ref == *entity_ref);
+            let entity = entities.iter().map(Borrow::borrow).find(|entity| entity.entity_ref == *entity_ref);
             entity.ok_or_else(|| corrupt("an entity", entity_ref, "is not there"))?.profile.time_zone
         }
     };

@@ -6,6 +6,7 @@
 //! deferred to a later transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::catalog::UsageProduct;
 use billing_domain::contract::Contract;
@@ -516,7 +517,7 @@ fn refuse(outcomes: &mut [DeferrableResult<ChangeOutcome>], index: usize, error:
 fn target_of(
     ChangeCandidate { event, revised, .. }: &ChangeCandidate,
     contracts: &[Contract],
-    entities: &[Entity],
+    entities: &[Arc<Entity>],
 ) -> UseCaseResult<TargetPeriod> {
     let facts = EventFacts {
         usage_product_ref: &revised.usage_product_ref,

@@ -1,6 +1,7 @@
 //! Resolves the customers and usage products of a batch, and filters out duplicates and future timestamps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use billing_domain::event_input::{OnConflict, require_not_future};
 use billing_domain::idempotency::IdempotencyKey;
@@ -20,7 +21,7 @@ use crate::error::{UseCaseError, UseCaseResult};
 /// An event whose customer is known.
 struct CustomerEvent<'n> {
     index: usize,
-    customer: &'n Customer,
+    customer: &'n Arc<Customer>,
 }
 
 impl IngestBatch<'_> {

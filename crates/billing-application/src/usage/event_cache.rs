@@ -86,7 +86,7 @@ pub(super) struct CachedRows {
     /// The contracts that meter the usage product.
     pub(super) contracts: Vec<Arc<Contract>>,
     /// The entities that bill the contracts, possibly with others.
-    pub(super) entities: Arc<[Entity]>,
+    pub(super) entities: Arc<[Arc<Entity>]>,
     /// The documents that carry the usage of periods, the latest periods last.
     pub(super) periods: Vec<(PeriodKey, Arc<[BookDocument]>)>,
 }

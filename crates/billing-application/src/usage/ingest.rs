@@ -224,7 +224,7 @@ impl<'a> IngestBatch<'a> {
                 labels: event.report_data.as_ref(),
                 validations: event.validations.as_ref(),
             };
-            let (of_customer, entities): (&[Arc<Contract>], &[Entity]) = match rows_of(resolved) {
+            let (of_customer, entities): (&[Arc<Contract>], &[Arc<Entity>]) = match rows_of(resolved) {
                 Some(rows) => (rows.contracts.as_slice(), &*rows.entities),
                 None => (read.contracts.get(&customer.id).map_or(&[][..], Vec::as_slice), read.entities.as_slice()),
             };
@@ -247,7 +247,7 @@ impl<'a> IngestBatch<'a> {
                         let entities = book_repository::billing(found.contract, entities);
                         let shared = of_customer.iter().find(|contract| contract.contract_ref == contract_ref);
                         let contract = shared.map_or_else(|| Arc::new(found.contract.clone()), Arc::clone);
-                        ContractBook::of_shared(contract, customer.clone(), entities)
+                        ContractBook::of_shared(contract, Arc::clone(customer), entities)
                     });
                 }
                 Err(refusal) => refused.push((resolved.index, refusal.into())),

@@ -18,9 +18,9 @@ use crate::error::{ResourceKind, UseCaseResult, unknown_reference};
 #[derive(Default)]
 pub(super) struct NameLookup {
     customers: BTreeMap<CustomerRef, Arc<Customer>>,
-    customers_by_name: BTreeMap<OneLine, Vec<Customer>>,
+    customers_by_name: BTreeMap<OneLine, Vec<Arc<Customer>>>,
     products: BTreeMap<UsageProductRef, Arc<UsageProduct>>,
-    products_by_name: BTreeMap<OneLine, Vec<UsageProduct>>,
+    products_by_name: BTreeMap<OneLine, Vec<Arc<UsageProduct>>>,
 }
 
 impl NameLookup {
@@ -53,11 +53,11 @@ impl NameLookup {
         }
         for name in customer_names {
             let found = tx.customers_by_name(organization, &name)?;
-            self.customers_by_name.insert(name, found);
+            self.customers_by_name.insert(name, found.into_iter().map(Arc::new).collect());
         }
         for name in product_names {
             let found = tx.usage_products_by_name(organization, &name)?;
-            self.products_by_name.insert(name, found);
+            self.products_by_name.insert(name, found.into_iter().map(Arc::new).collect());
         }
         Ok(())
     }
@@ -77,11 +77,9 @@ impl NameLookup {
     ///
     /// # Errors
     /// Returns a violation if the reference does not exist, or if no customer or more than one has the name.
-    pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Customer, Violations> {
+    pub(super) fn customer_of(&self, event: &NewUsageEvent) -> Result<&Arc<Customer>, Violations> {
         match &event.customer {
-            NamedCustomer::Ref(customer_ref) => {
-                one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref).map(|customer| &**customer))
-            }
+            NamedCustomer::Ref(customer_ref) => one_of("customer_ref", ResourceKind::Customer, self.customers.get(customer_ref)),
             NamedCustomer::Name(name) => {
                 one_of("customer_name", ResourceKind::Customer, self.customers_by_name.get(name).into_iter().flatten())
             }
@@ -92,11 +90,10 @@ impl NameLookup {
     ///
     /// # Errors
     /// Returns a violation if the reference does not exist, or if no usage product or more than one has the name.
-    pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&UsageProduct, Violations> {
+    pub(super) fn product_of(&self, event: &NewUsageEvent) -> Result<&Arc<UsageProduct>, Violations> {
         match &event.usage_product {
             NamedUsageProduct::Ref(product_ref) => {
-                let product = self.products.get(product_ref).map(|product| &**product);
-                one_of("usage_product_ref", ResourceKind::UsageProduct, product)
+                one_of("usage_product_ref", ResourceKind::UsageProduct, self.products.get(product_ref))
             }
             NamedUsageProduct::Name(name) => {
                 one_of("usage_product_name", ResourceKind::UsageProduct, self.products_by_name.get(name).into_iter().flatten())

@@ -20,8 +20,8 @@ use crate::limits::SettledEntries;
 #[derive(Clone, Copy)]
 pub(super) struct ResolvedEvent<'n> {
     pub(super) index: usize,
-    pub(super) customer: &'n Customer,
-    pub(super) product: &'n UsageProduct,
+    pub(super) customer: &'n Arc<Customer>,
+    pub(super) product: &'n Arc<UsageProduct>,
 }
 
 /// An event with the period that it is matched to.

@@ -124,8 +124,8 @@ pub(super) fn only(views: Vec<EventView>) -> UseCaseResult<EventView> {
 
 /// The rows that events refer to.
 pub(super) struct EventReferences {
-    customers: HashMap<CustomerId, Customer>,
-    usage_products: HashMap<UsageProductRef, UsageProduct>,
+    customers: HashMap<CustomerId, Arc<Customer>>,
+    usage_products: HashMap<UsageProductRef, Arc<UsageProduct>>,
     contracts: HashMap<ContractRef, Arc<Contract>>,
     /// The superseded revisions of the events.
     earlier: HashMap<EventRef, Vec<UsageEvent>>,
@@ -144,7 +144,7 @@ impl EventReferences {
             documents: HashMap::new(),
         };
         for book in books {
-            around.customers.entry(book.customer.id).or_insert_with(|| book.customer.clone());
+            around.customers.entry(book.customer.id).or_insert_with(|| Arc::clone(&book.customer));
             around.contracts.insert(book.contract.contract_ref, Arc::clone(&book.contract));
             around.documents.extend(book.documents().map(|document| (document.head.document_ref, document.clone())));
         }
@@ -152,8 +152,9 @@ impl EventReferences {
     }
 
     /// Adds usage products.
-    pub(super) fn with_products<'p>(mut self, products: impl IntoIterator<Item = &'p UsageProduct>) -> Self {
-        self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product.clone())));
+    pub(super) fn with_products<'p>(mut self, products: impl IntoIterator<Item = &'p Arc<UsageProduct>>) -> Self {
+        let products = products.into_iter().map(|product| (product.usage_product_ref.clone(), Arc::clone(product)));
+        self.usage_products.extend(products);
         self
     }
 
@@ -163,11 +164,11 @@ impl EventReferences {
         let unknown: Vec<CustomerId> = named.iter().filter(|customer| !self.customers.contains_key(customer)).copied().collect();
         if !unknown.is_empty() {
             let customers = tx.customers_by_ids(organization, &unknown)?;
-            self.customers.extend(customers.into_iter().map(|customer| (customer.id, customer)));
+            self.customers.extend(customers.into_iter().map(|customer| (customer.id, Arc::new(customer))));
         }
         let products: BTreeSet<UsageProductRef> = events.iter().map(|event| event.usage_product_ref.clone()).collect();
         let products = tx.usage_products_by_refs(organization, &Vec::from_iter(products))?;
-        self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), product)));
+        self.usage_products.extend(products.into_iter().map(|product| (product.usage_product_ref.clone(), Arc::new(product))));
         let unknown = events.iter().filter(|event| !self.contracts.contains_key(&event.placement.contract_ref));
         let key = |event: &UsageEvent| ContractKey {
             organization,

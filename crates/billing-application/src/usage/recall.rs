@@ -74,7 +74,7 @@ pub(super) struct Recalled {
 #[derive(Default)]
 pub(super) struct ReadContracts {
     pub(super) contracts: BTreeMap<CustomerId, Vec<Arc<Contract>>>,
-    pub(super) entities: Vec<Entity>,
+    pub(super) entities: Vec<Arc<Entity>>,
 }
 
 impl Recalled {
@@ -188,9 +188,9 @@ pub(super) fn learn<'m>(
     organization: OrganizationId,
     (names, recalled, read): (&NameLookup, &Recalled, &ReadContracts),
     books: &BTreeMap<ContractRef, ContractBook>,
-    matched: impl IntoIterator<Item = (&'m Customer, &'m UsageKey)>,
+    matched: impl IntoIterator<Item = (&'m Arc<Customer>, &'m UsageKey)>,
 ) -> UseCaseResult<()> {
-    let mut entities: Option<Arc<[Entity]>> = None;
+    let mut entities: Option<Arc<[Arc<Entity>]>> = None;
     let mut learned = shortcuts.learned.borrow_mut();
     for (customer, key) in matched {
         let usage_product_ref = &key.usage_product_ref;

@@ -61,9 +61,9 @@ pub struct ContractBook {
     /// The contract.
     pub contract: Arc<Contract>,
     /// The customer who pays.
-    pub customer: Customer,
+    pub customer: Arc<Customer>,
     /// The entities that bill the contract, in any version.
-    pub entities: Vec<Entity>,
+    pub entities: Vec<Arc<Entity>>,
     /// The bank accounts that payment details name; `None` if the account doesn't exist.
     bank_accounts: BTreeMap<BankAccountRef, Option<BankAccountProfile>>,
     /// The exchange rates from document currencies to the entities' tax currencies; `None` if no rate is known.
@@ -104,11 +104,11 @@ pub struct ContractBook {
 impl ContractBook {
     /// Creates the book of a contract without documents.
     pub fn new(contract: Contract, customer: Customer, entities: Vec<Entity>) -> Self {
-        Self::of_shared(Arc::new(contract), customer, entities)
+        Self::of_shared(Arc::new(contract), Arc::new(customer), entities.into_iter().map(Arc::new).collect())
     }
 
-    /// Does the same as [`new`](Self::new) for a contract that other books may share.
-    pub fn of_shared(contract: Arc<Contract>, customer: Customer, entities: Vec<Entity>) -> Self {
+    /// Does the same as [`new`](Self::new) for a contract and parties that other books may share.
+    pub fn of_shared(contract: Arc<Contract>, customer: Arc<Customer>, entities: Vec<Arc<Entity>>) -> Self {
         Self {
             contract,
             customer,
@@ -139,9 +139,10 @@ impl ContractBook {
     }
 
     /// Creates the book of a stored contract, before its rows are loaded.
-    pub fn of(agreement: ContractHeader, entities: Vec<Entity>) -> Self {
+    pub fn of(agreement: ContractHeader, entities: Vec<Arc<Entity>>) -> Self {
         let ContractHeader { contract, customer, next_due_at, notifications } = agreement;
-        Self { next_due: Some(next_due_at), notifications, ..Self::new(contract, customer, entities) }
+        let (contract, customer) = (Arc::new(contract), Arc::new(customer));
+        Self { next_due: Some(next_due_at), notifications, ..Self::of_shared(contract, customer, entities) }
     }
 
     /// Returns the book as it was before rows were loaded.
@@ -495,7 +496,7 @@ impl ContractBook {
     /// Returns [`Refusal::Broken`] when the entity isn't in the book.
     pub fn entity(&self, entity_ref: &EntityRef) -> Result<&Entity, Refusal> {
         let found = self.entities.iter().find(|entity| entity.entity_ref == *entity_ref);
-        found.ok_or_else(|| Refusal::Broken(format!("entity {entity_ref} isn't in the book")))
+        found.map(|entity| &**entity).ok_or_else(|| Refusal::Broken(format!("entity {entity_ref} isn't in the book")))
     }
 
     /// Returns a product of the contract.

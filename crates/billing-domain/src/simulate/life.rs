@@ -1,6 +1,7 @@
 //! The life of a contract: its book, and the related data that an application stores. Each step is one decision.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use uuid::Uuid;
@@ -114,7 +115,7 @@ impl Life {
             products,
         };
         let mut life = Self {
-            book: ContractBook::new(contract, customer, entities),
+            book: ContractBook::of_shared(Arc::new(contract), Arc::new(customer), entities),
             now: created_at,
             backdated: setup.backdated,
             name: None,

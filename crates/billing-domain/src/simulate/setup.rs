@@ -1,5 +1,7 @@
 //! The initial data of a simulation.
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 
 use super::party::{CustomerChange, EntityChange, plain_entity};
@@ -37,9 +39,9 @@ impl Setup {
     }
 }
 
-pub(super) fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
+pub(super) fn entities(setup: &Setup) -> Result<Vec<Arc<Entity>>, Refusal> {
     let (reference, prefix) = DEFAULT_ENTITY;
-    let mut entities = vec![plain_entity(Given::from(reference).read("entity_ref")?, prefix)?];
+    let mut entities = vec![Arc::new(plain_entity(Given::from(reference).read("entity_ref")?, prefix)?)];
     for change in &setup.entities {
         put_entity(&mut entities, change, NaiveDate::MIN)?;
     }
@@ -48,15 +50,15 @@ pub(super) fn entities(setup: &Setup) -> Result<Vec<Entity>, Refusal> {
 
 /// Changes an entity, or adds it if it does not exist. The number prefix of a new entity consists of the letters and
 /// digits of its reference.
-pub(super) fn put_entity(entities: &mut Vec<Entity>, change: &EntityChange, today: NaiveDate) -> Result<(), Refusal> {
+pub(super) fn put_entity(entities: &mut Vec<Arc<Entity>>, change: &EntityChange, today: NaiveDate) -> Result<(), Refusal> {
     let entity_ref = change.reference()?;
     if let Some(entity) = entities.iter_mut().find(|entity| entity.entity_ref == entity_ref) {
-        return change.apply(entity, today);
+        return change.apply(Arc::make_mut(entity), today);
     }
     let prefix = entity_ref.as_str().chars().filter(char::is_ascii_alphanumeric).take(MAX_PREFIX_CHARS).collect::<String>();
     let mut entity = plain_entity(entity_ref, &prefix.to_ascii_uppercase())?;
     change.apply(&mut entity, today)?;
-    entities.push(entity);
+    entities.push(Arc::new(entity));
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! The steps of a simulation, each at an instant.
 
+use std::sync::Arc;
+
 use super::change::{ContractChange, QuantityEdit};
 use super::credit::CreditTerms;
 use super::event::{EventChange, Labels};
@@ -209,7 +211,7 @@ impl StepBuilder {
     pub fn edit_customer(self, change: CustomerChange) -> Simulation {
         self.step(move |life| {
             let today = life.first_entitys_today();
-            change.apply(&mut life.book.customer, today)?;
+            change.apply(Arc::make_mut(&mut life.book.customer), today)?;
             life.remind()
         })
     }

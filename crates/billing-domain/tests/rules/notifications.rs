@@ -71,7 +71,7 @@ impl Scene {
             notifications: ContractNotifications { count: notifications, failure: None },
         };
         let rows = BookRows { documents: vec![document], ..BookRows::default() };
-        ContractBook::of(header, vec![self.entity.clone()]).with_rows(Extent::Whole, rows).expect("a book without lines")
+        ContractBook::of(header, vec![self.entity.clone().into()]).with_rows(Extent::Whole, rows).expect("a book without lines")
     }
 
     fn opened_entry(&self) -> Entry {

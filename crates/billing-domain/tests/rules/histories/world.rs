@@ -296,7 +296,7 @@ impl World {
                 if *is_default {
                     self.model.catalog.default_entity = *entity;
                 }
-                self.book.entities = convert::entities(&self.model.catalog);
+                self.book.entities = convert::entities(&self.model.catalog).into_iter().map(Into::into).collect();
                 self.tell(deed, true)
             }
             Step::EditCustomer { entity, tax, complete, net_terms, applies_balance } => {
@@ -311,7 +311,7 @@ impl World {
                     self.model.catalog.customer.taxes = taxes;
                 }
                 self.model.catalog.customer.net_terms = *net_terms;
-                self.book.customer = convert::customer(&self.model.catalog);
+                self.book.customer = convert::customer(&self.model.catalog).into();
                 self.tell(Deed::Customer, true)
             }
             Step::Clock { seconds } => {
