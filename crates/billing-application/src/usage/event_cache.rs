@@ -92,6 +92,13 @@ pub(super) struct CachedRows {
 }
 
 impl CachedRows {
+    /// Returns whether the stamps that were read are those of the rows. A contract that is not among those of the rows may be new
+    /// and bill the events. One that is missing meters only other usage products, unless the rows have it.
+    pub(super) fn are_current(&self, read: &[(ContractRef, Stamps)]) -> bool {
+        let is_read = |contract: &Arc<Contract>| read.iter().any(|(contract_ref, _)| *contract_ref == contract.contract_ref);
+        read.iter().all(|stamps| self.stamps.contains(stamps)) && self.contracts.iter().all(is_read)
+    }
+
     /// Adds the documents of a period, and forgets the one that was added first if there are too many.
     pub(super) fn add_period(&mut self, period: PeriodKey, documents: Arc<[BookDocument]>) {
         self.periods.retain(|(known, _)| *known != period);
@@ -244,6 +251,39 @@ mod tests {
         cache.forget(&[key(0)]);
         assert!(before > 0 && weight() == 0, "{before}, {}", weight());
         drop(shared);
+    }
+
+    #[test]
+    fn rows_stay_current_when_other_contracts_of_the_customer_are_not_asked_for() {
+        let ids = FreshIds;
+        let pricing = fixtures::pricing("api", vec![fixtures::per_unit("calls", "0.10")]);
+        let customer = fixtures::customer(&ids, "acme");
+        let [metering, other, new] =
+            [(); 3].map(|()| fixtures::contract(&ids, &customer, vec![fixtures::agreed(&pricing, "2026-01-01", "2026-12-31")]));
+        let stamped = |contract: &Contract, stamp: u128| {
+            let stamp = uuid::Uuid::from_u128(stamp);
+            (contract.contract_ref, Stamps { contract: stamp, customer: stamp, catalog: stamp })
+        };
+        let rows = CachedRows {
+            read_in: LastGeneration::default(),
+            stamps: vec![stamped(&metering, 1), stamped(&other, 1)],
+            customer: Arc::new(customer),
+            product: Arc::new(fixtures::usage_product("calls")),
+            contracts: vec![Arc::new(metering.clone())],
+            entities: Arc::new([]),
+            periods: Vec::new(),
+        };
+        for (read, is_current) in [
+            (vec![stamped(&metering, 1), stamped(&other, 1)], true),
+            (vec![stamped(&metering, 1)], true),
+            (vec![stamped(&metering, 2)], false),
+            (vec![stamped(&metering, 1), stamped(&other, 2)], false),
+            (vec![stamped(&metering, 1), stamped(&new, 1)], false),
+            (vec![stamped(&other, 1)], false),
+            (vec![], false),
+        ] {
+            assert_eq!(rows.are_current(&read), is_current, "{read:?}");
+        }
     }
 
     #[test]

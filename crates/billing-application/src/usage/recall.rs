@@ -164,8 +164,7 @@ pub(super) fn recall(
     }
     for (key, entry) in entries {
         match &entry.rows {
-            // The other contracts of the customer must be the same, too: a new one may be the one that bills the event.
-            Some(rows) if locked.get(&entry.customer_id) == Some(&rows.stamps) => {
+            Some(rows) if locked.get(&entry.customer_id).is_some_and(|locked| rows.are_current(locked)) => {
                 rows.read_in.set(generation);
                 recalled.add_current(&mut names, entry);
             }
