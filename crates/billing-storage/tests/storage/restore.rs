@@ -83,9 +83,11 @@ impl Files {
     fn contents(&self) -> Vec<(String, Vec<u8>)> {
         let entries =
             std::fs::read_dir(self.directory.path()).expect("the directory").map(|entry| entry.expect("an entry").path());
+        // The file of a server vanishes when the server has ended.
         let mut contents: Vec<_> = entries
-            .map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), std::fs::read(&path).expect("a file")))
+            .map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), path))
             .filter(|(name, _)| !name.ends_with("-server"))
+            .map(|(name, path)| (name, std::fs::read(path).expect("a file")))
             .collect();
         contents.sort();
         contents
