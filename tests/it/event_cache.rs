@@ -1,5 +1,7 @@
 //! What the server keeps in memory for events is used only while it is current, on one server and on several.
 
+mod lives;
+
 use acceptance::when::Day;
 use acceptance::{Client, Database, Server, books, catalog, on_both_databases};
 use serde_json::Value;
