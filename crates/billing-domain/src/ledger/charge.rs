@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::book::product_of;
 use super::post::differences_of_period;
-use super::reconcile::Difference;
+use super::reconcile::{Difference, require_in_range};
 use super::{ContractBook, Entry, IdGenerator, check, issue};
 use crate::access::Actor;
 use crate::calendar::Timestamp;
@@ -191,7 +191,7 @@ fn post_revision(
     let prices_before = prices(book)?;
     book.put(Entry::Charged { superseded: before.cloned().map(Box::new), charge: Box::new(charge.clone()) })?;
     for ((period, (before, net_before)), (after, net)) in periods.iter().zip(prices_before).zip(prices(book)?) {
-        book.require_in_range(&before, &after)?;
+        require_in_range(&after, || Ok(before))?;
         if net.minor() < 0 && net.minor() < net_before.minor() {
             return Err(above_billed(period, &charge, net_before));
         }

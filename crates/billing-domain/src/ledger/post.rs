@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub use super::open::is_due_upon_usage;
 use super::open::{NewDocument, invoice_of};
-use super::reconcile::{Difference, Revised, no_amount, with_quantities};
+use super::reconcile::{Difference, Revised, no_amount, require_in_range, with_quantities};
 use super::{ContractBook, Entry, Extent, IdGenerator, check, issue};
 use crate::calendar::Timestamp;
 use crate::contract::terms::{MeteredCharge, PaymentTime, SelectedLineItem};
@@ -261,12 +261,18 @@ fn period_of<'c>(contract: &'c Contract, key: &UsageKey) -> Result<ProductPeriod
 
 /// Records the new totals, unless the resulting price is above the limit for documents (billing rules 6).
 fn put_totals(book: &mut ContractBook, change: &UsageChange<'_>) -> Result<(), Refusal> {
-    let price = |book: &ContractBook| book.price_of_changed(&change.period, |item| change.affects(item));
-    let before = price(book)?;
     for key in change.events.keys() {
         book.put(Entry::UsageMoved { key: key.clone(), total: change.after.get(key), onto: None })?;
     }
-    book.require_in_range(&before, &price(book)?)
+    let book = &*book;
+    let price = |usage: &UsageTotals| book.price_of_changed(&change.period, |item| change.affects(item), usage);
+    require_in_range(&price(book.usage())?, || {
+        let mut before = book.usage().clone();
+        for key in change.events.keys() {
+            before.put(key.clone(), change.before.get(key));
+        }
+        Ok(price(&before)?)
+    })
 }
 
 /// Records which document carries the event.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::ContractBook;
-use super::reconcile::MAX_PERIOD_MINOR;
+use super::reconcile::{MAX_PERIOD_MINOR, require_in_range};
 use crate::contract::amendment::Amendment;
 use crate::contract::terms::{ProductTerms, SelectedCharge};
 use crate::contract::{Contract, ContractProduct};
@@ -38,7 +38,7 @@ pub(super) fn require_price_limit_of_periods(
                 period.map(|period| lines_of_period(contract, &period, period.terms.line_items.iter(), (usage, book.charges())));
             Ok::<_, Refusal>(price.transpose()?.unwrap_or_default())
         };
-        book.require_in_range(&price_in(&book.contract, book.usage())?, &price_in(&amendment.contract, &usage)?)?;
+        require_in_range(&price_in(&amendment.contract, &usage)?, || price_in(&book.contract, book.usage()))?;
     }
     Ok(())
 }

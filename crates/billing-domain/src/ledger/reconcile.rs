@@ -515,21 +515,31 @@ impl ContractBook {
         self.content(document_ref)?;
         Ok(())
     }
+}
 
-    /// Refuses a period's price that is above the limit, unless the price isn't above the previous one (billing rules 6).
-    pub(super) fn require_in_range(&self, before: &[DocumentLine], after: &[DocumentLine]) -> Result<(), Refusal> {
-        let amount_of = |lines: &[DocumentLine], like: &DocumentLine| {
-            let same = lines.iter().find(|line| (&line.line_item_id, line.bill_with) == (&like.line_item_id, like.bill_with));
-            same.map_or(0, |line| line.amount.minor())
-        };
-        let is_above = |after: i128, before: i128| after.abs() > i128::from(MAX_PERIOD_MINOR) && after.abs() > before.abs();
-        let sum = |lines: &[DocumentLine]| lines.iter().map(|line| i128::from(line.amount.minor())).sum::<i128>();
-        let is_line_above = |line: &DocumentLine| is_above(line.amount.minor().into(), amount_of(before, line).into());
-        if after.iter().any(is_line_above) || is_above(sum(after), sum(before)) {
-            return Err(AmountOutOfRange.into());
-        }
-        Ok(())
+/// Refuses a period's price that is above the limit, unless the price isn't above the previous one (billing rules 6). Few
+/// prices are above the limit, so only then `before` computes the previous price.
+pub(super) fn require_in_range(
+    after: &[DocumentLine],
+    before: impl FnOnce() -> Result<Vec<DocumentLine>, Refusal>,
+) -> Result<(), Refusal> {
+    let sum = |lines: &[DocumentLine]| lines.iter().map(|line| i128::from(line.amount.minor())).sum::<i128>();
+    let is_large = |amount: i128| amount.abs() > i128::from(MAX_PERIOD_MINOR);
+    let is_line_large = |line: &DocumentLine| is_large(line.amount.minor().into());
+    if !after.iter().any(is_line_large) && !is_large(sum(after)) {
+        return Ok(());
     }
+    let before = before()?;
+    let amount_before = |like: &DocumentLine| {
+        let same = before.iter().find(|line| (&line.line_item_id, line.bill_with) == (&like.line_item_id, like.bill_with));
+        same.map_or(0, |line| line.amount.minor())
+    };
+    let is_above = |after: i128, before: i128| is_large(after) && after.abs() > before.abs();
+    let is_line_above = |line: &DocumentLine| is_above(line.amount.minor().into(), amount_before(line).into());
+    if after.iter().any(is_line_above) || is_above(sum(after), sum(&before)) {
+        return Err(AmountOutOfRange.into());
+    }
+    Ok(())
 }
 
 /// Adds changed quantities to the differences, on the first difference of each line. A line without a difference gets one

@@ -254,16 +254,17 @@ impl ContractBook {
         lines_of_period(&self.contract, period, period.terms.line_items.iter(), (&self.usage, &self.charges))
     }
 
-    /// Returns the same lines without those of line items that the book has no usage of: if it was loaded for drafts, it has only
-    /// the totals that an event changes, and a pricing can have hundreds of line items (billing rules 6).
+    /// Returns the same lines with other usage, and without those of line items that the book has no usage of: if it was loaded for
+    /// drafts, it has only the totals that an event changes, and a pricing can have hundreds of line items (billing rules 6).
     pub(in crate::ledger) fn price_of_changed(
         &self,
         period: &ProductPeriod<'_>,
         is_changed: impl Fn(&SelectedLineItem) -> bool,
+        usage: &UsageTotals,
     ) -> Result<Vec<DocumentLine>, MoneyError> {
         let is_needed = |item: &&SelectedLineItem| self.extent == Extent::Whole || is_changed(item);
         let line_items = period.terms.line_items.iter().filter(is_needed);
-        lines_of_period(&self.contract, period, line_items, (&self.usage, &self.charges))
+        lines_of_period(&self.contract, period, line_items, (usage, &self.charges))
     }
 
     /// Returns the discount and tax of a line of a period on a document that is issued on a day, and whether the tax follows a
