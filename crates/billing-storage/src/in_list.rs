@@ -45,6 +45,12 @@ impl<C, V> InList<C, V> {
 #[derive(Debug, QueryId)]
 pub(crate) struct Unindexed<C>(C);
 
+/// Returns a column for a condition on rows that another condition finds. Without statistics, SQLite expects that an organization
+/// has as few rows as a customer, and could read all rows of the organization instead.
+pub(crate) const fn unindexed<C>(column: C) -> Unindexed<C> {
+    Unindexed(column)
+}
+
 /// Identifiers to match.
 #[derive(Debug)]
 pub(crate) struct Ids {

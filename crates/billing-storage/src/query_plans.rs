@@ -72,3 +72,64 @@ pub(crate) fn plans_after(prepare: impl FnOnce(&mut Transaction<'_>), ask: impl 
     };
     asked.into_iter().map(plan_of).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use billing_domain::money::Currency;
+    use billing_domain::page::{ListSortKey, PageRequest};
+    use billing_domain::ports::{
+        Accounts as _, Balances as _, ChargeFilter, Charges as _, Contracts as _, Customers as _, Documents as _, DocumentsOf,
+        Insertion, Limits as _, Organizations as _, PaymentFilter, PaymentSortKey, Payments as _, PaymentsOf,
+    };
+    use billing_domain::receivables::AccountKey;
+    use billing_domain::refs::{DocumentRef, EntityRef};
+    use billing_testkit::{FreshIds, fixtures};
+    use uuid::Uuid;
+
+    use super::plans_after;
+    use crate::tx::Transaction;
+
+    /// Without statistics, SQLite expects that an organization has as few rows as a customer.
+    #[test]
+    fn rows_of_a_customer_are_never_searched_among_all_rows_of_the_organization() {
+        let (seller, customer) = (fixtures::organization(&FreshIds), fixtures::customer(&FreshIds, "acme"));
+        let (organization, customer_id) = (seller.id, customer.id);
+        let document = DocumentRef::from_uuid(Uuid::from_u128(3));
+        let account = AccountKey {
+            customer_id,
+            entity_ref: EntityRef::parse("default").expect("a reference"),
+            currency: Currency::from_code("EUR").expect("a currency"),
+        };
+        let page = PageRequest::LARGEST;
+        let prepare = |tx: &mut Transaction<'_>| {
+            assert_eq!(tx.insert_organization(&seller).expect("room"), Insertion::Done);
+            assert_eq!(tx.insert_customer(organization, &customer).expect("room"), Insertion::Done);
+        };
+        let plans = plans_after(prepare, |tx| {
+            tx.set_watched(organization, customer_id, true).expect("a customer");
+            tx.document_key(organization, document).expect("a look");
+            tx.document(organization, document).expect("a look");
+            tx.contracts_of_customer(organization, customer_id, page).expect("a look");
+            tx.limits(organization, Some(customer_id), page).expect("a look");
+            let charges = ChargeFilter { customer_id: Some(customer_id), ..ChargeFilter::default() };
+            tx.listed_charges(organization, &charges, ListSortKey::Created, page).expect("a look");
+            let payments = PaymentFilter { customer_id: Some(customer_id), ..PaymentFilter::default() };
+            tx.payments(organization, &payments, PaymentSortKey::default(), page).expect("a look");
+            for which in
+                [DocumentsOf::These(&[document]), DocumentsOf::Families(&[document]), DocumentsOf::Unapplied, DocumentsOf::All]
+            {
+                tx.account_documents(organization, &account, which).expect("a look");
+            }
+            for which in [PaymentsOf::Document(document), PaymentsOf::Unapplied, PaymentsOf::All] {
+                tx.account_payments(organization, &account, which).expect("a look");
+            }
+            tx.due_by_day(organization, &[customer_id]).expect("a look");
+            tx.statement_entries(organization, customer_id, None).expect("a look");
+        });
+        assert!(plans.len() > 15, "{plans:?}");
+        for plan in plans {
+            let is_of_organization = |step: &String| step.contains("(organization_id=?") || step.starts_with("SCAN");
+            assert!(!plan.steps.iter().any(is_of_organization), "{plan:?}");
+        }
+    }
+}

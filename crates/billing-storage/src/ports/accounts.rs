@@ -20,7 +20,7 @@ use super::document_rows::{ISSUED, UNCOLLECTIBLE, WithParts};
 use super::payments::{ApplicationRow, PAYMENT, PaymentRow, REFUND, read_applications, read_payments};
 use crate::column_values::ColumnValue;
 use crate::hand_written::{IsDocumentUnapplied, IsDue, IsPaymentUnapplied};
-use crate::in_list::one_of_ids;
+use crate::in_list::{one_of_ids, unindexed};
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, applications, documents, payments, write_offs};
 use crate::sql_types::{Bound, Id, Json};
@@ -101,7 +101,7 @@ impl Accounts for Transaction<'_> {
                     .filter(documents::customer_id.eq(customer))
                     .filter(documents::entity_ref.eq(key.entity_ref.as_str()))
                     .filter(documents::currency.eq(key.currency.code()))
-                    .filter(documents::organization_id.eq(owner))
+                    .filter(unindexed(documents::organization_id).eq(owner))
                     .select(WithParts::columns(&nodes))
             };
         }
@@ -134,7 +134,7 @@ impl Accounts for Transaction<'_> {
                         .filter(documents::customer_id.eq(customer))
                         .filter(documents::entity_ref.eq(key.entity_ref.as_str()))
                         .filter(documents::currency.eq(key.currency.code()))
-                        .filter(documents::organization_id.eq(owner))
+                        .filter(unindexed(documents::organization_id).eq(owner))
                         .filter(IsDue)
                         .order((documents::due_date, documents::document_id))
                         .limit(OPEN_AT_A_TIME)
@@ -170,7 +170,7 @@ impl Accounts for Transaction<'_> {
                     .filter(payments::customer_id.eq(customer))
                     .filter(payments::entity_ref.eq(key.entity_ref.as_str()))
                     .filter(payments::currency.eq(key.currency.code()))
-                    .filter(payments::organization_id.eq(owner))
+                    .filter(unindexed(payments::organization_id).eq(owner))
                     .order(payments::payment_id)
                     .select(PaymentRow::as_select())
             };

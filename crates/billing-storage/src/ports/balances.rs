@@ -18,7 +18,7 @@ use super::accounts::{AccountRow, read_unapplied};
 use super::document_rows::DRAFT;
 use super::payments::REFUND;
 use crate::hand_written::IsDue;
-use crate::in_list::one_of_ids;
+use crate::in_list::{one_of_ids, unindexed};
 use crate::row::{Cell, Row};
 use crate::schema::{accounts, documents, payments, write_offs};
 use crate::sql_types::Bound;
@@ -101,14 +101,14 @@ impl Balances for Transaction<'_> {
         organization: OrganizationId,
         customers: &[CustomerId],
     ) -> StoreResult<Vec<(AccountKey, NaiveDate, MoneySum)>> {
-        type Found = (Cell<Uuid>, Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>);
+        type Found = (Cell<Uuid>, String, String, Option<Cell<NaiveDate>>, Option<i64>);
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| documents::table
             .filter(one_of_ids(documents::customer_id, customers.iter().map(|id| id.as_uuid())))
+            .filter(unindexed(documents::organization_id).eq(Bound(organization.as_uuid())))
             .filter(IsDue)
             // Without this order, SQLite reads all documents of the customers.
             .order((documents::customer_id, documents::entity_ref, documents::currency, documents::due_date))
             .select((
-                documents::organization_id,
                 documents::customer_id,
                 documents::entity_ref,
                 documents::currency,
@@ -116,17 +116,7 @@ impl Balances for Transaction<'_> {
                 documents::amount_due_minor,
             ))
             .load(conn))?;
-        // The organization is compared here: with this condition in the query, SQLite could scan all documents of the
-        // organization.
-        let mut own = Vec::with_capacity(rows.len());
-        for found in rows {
-            let (owner, customer_id, ..) = &found;
-            let row = Row::new("documents", customer_id.clone());
-            if row.cell("organization_id", owner.clone())? == organization.as_uuid() {
-                own.push(found);
-            }
-        }
-        let read = |(_, customer_id, entity_ref, currency, due_date, minor): Found| {
+        let read = |(customer_id, entity_ref, currency, due_date, minor): Found| {
             let customer_id = CustomerId::from_uuid(Row::new("documents", "").cell("customer_id", customer_id)?);
             let row = Row::new("documents", customer_id);
             let key = key_of(customer_id, &entity_ref, &currency)?;
@@ -135,7 +125,7 @@ impl Balances for Transaction<'_> {
             let amount = Money::from_minor(minor.unwrap_or(0), key.currency);
             Ok(((key, due_date), amount))
         };
-        let sums = summed(own.into_iter().map(read))?;
+        let sums = summed(rows.into_iter().map(read))?;
         Ok(sums.into_iter().map(|((key, due_date), amount)| (key, due_date, amount)).collect())
     }
 
@@ -188,7 +178,7 @@ impl Transaction<'_> {
         let rows: Vec<Found> = with_conn!(self, "documents", |conn| {
             let mut query = documents::table
                 .filter(documents::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(unindexed(documents::organization_id).eq(Bound(organization.as_uuid())))
                 .filter(documents::lifecycle.ne(DRAFT))
                 // A voided draft was never billed.
                 .filter(documents::issue_date.is_not_null())
@@ -266,7 +256,7 @@ impl Transaction<'_> {
                         .and(documents::customer_id.eq(payments::customer_id))),
                 )
                 .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
-                .filter(payments::organization_id.eq(Bound(organization.as_uuid())))
+                .filter(unindexed(payments::organization_id).eq(Bound(organization.as_uuid())))
                 .into_boxed::<Db>();
             if let Some(to) = to {
                 query = query.filter(payments::paid_date.le(Bound(to)));

@@ -27,7 +27,7 @@ use super::runs::BillingFailureJson;
 use super::{MAX_BINDS, counted, limits, stored};
 use crate::column_values::ColumnValue;
 use crate::failure::StatementError;
-use crate::in_list::{Value, one_of_ids, one_of_rows};
+use crate::in_list::{Value, one_of_ids, one_of_rows, unindexed};
 use crate::json::{StoredTerms, StoredTermsRef};
 use crate::lock_gate::{LockContracts, pass_gate};
 use crate::nested_rows::{CustomerColumn, CustomerOfContract, SegmentsOfContract};
@@ -492,7 +492,7 @@ impl Contracts for Transaction<'_> {
             let of_customer = || {
                 contracts::table
                     .filter(contracts::customer_id.eq(Bound(customer_id.as_uuid())))
-                    .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+                    .filter(unindexed(contracts::organization_id).eq(Bound(organization.as_uuid())))
             };
             let total = of_customer().count().get_result(conn)?;
             let found = of_customer()
@@ -518,7 +518,7 @@ impl Contracts for Transaction<'_> {
         let nodes = self.nodes_of([contract.customer_id.as_uuid()]);
         let found: Vec<Found> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::customer_id.eq(Bound(contract.customer_id.as_uuid())))
-            .filter(contracts::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(unindexed(contracts::organization_id).eq(Bound(organization.as_uuid())))
             .filter(contracts::created_at.ge(Bound(since)))
             .filter(contracts::cancelled_at.is_null())
             .filter(contracts::first_day.eq(first_day))

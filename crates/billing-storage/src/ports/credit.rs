@@ -24,7 +24,7 @@ use super::document_rows::WithParts;
 use super::ledger::{basis_text, read_basis};
 use super::{counted, limits, owned, stored};
 use crate::hand_written::{IsDue, IsUndrawn};
-use crate::in_list::{also_one_of_ids, one_of_ids};
+use crate::in_list::{also_one_of_ids, one_of_ids, unindexed};
 use crate::nested_rows::SumsOfFamily;
 use crate::row::{Cell, Row};
 use crate::schema::{credit_draws, credit_grants, documents, write_offs};
@@ -372,7 +372,7 @@ impl Credits for Transaction<'_> {
                     query.filter(credit_grants::organization_id.eq(Bound(organization.as_uuid())))
                 } else {
                     // SQLite could scan all grants of the organization.
-                    query.filter(also_one_of_ids(credit_grants::organization_id, [organization.as_uuid()]))
+                    query.filter(unindexed(credit_grants::organization_id).eq(Bound(organization.as_uuid())))
                 };
                 if let Some(customer_id) = filter.customer_id {
                     query = query.filter(credit_grants::customer_id.eq(Bound(customer_id.as_uuid())));
@@ -466,7 +466,7 @@ impl Credits for Transaction<'_> {
                         query.filter(credit_draws::organization_id.eq(Bound(organization.as_uuid())))
                     } else {
                         // SQLite could scan all draws of the organization.
-                        query.filter(also_one_of_ids(credit_draws::organization_id, [organization.as_uuid()]))
+                        query.filter(unindexed(credit_draws::organization_id).eq(Bound(organization.as_uuid())))
                     };
                     if let Some(customer_id) = filter.customer_id {
                         query = query.filter(credit_draws::customer_id.eq(Bound(customer_id.as_uuid())));

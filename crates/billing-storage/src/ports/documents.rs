@@ -14,7 +14,7 @@ use super::books::by_creation;
 use super::document_rows::WithParts;
 use super::ledger::{LineRow, currency_of};
 use super::owned;
-use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows};
+use crate::in_list::{Value, also_one_of_ids, one_of_ids, one_of_rows, unindexed};
 use crate::nodes::shards::Nodes;
 use crate::row::{Cell, Row};
 use crate::schema::{document_lines, documents};
@@ -25,7 +25,7 @@ impl Documents for Transaction<'_> {
     fn document_key(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<DocumentKey>> {
         let found: Option<Cell<Uuid>> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(unindexed(documents::organization_id).eq(Bound(organization.as_uuid())))
             .select(documents::customer_id)
             .first(conn)
             .optional())?;
@@ -36,7 +36,7 @@ impl Documents for Transaction<'_> {
     fn document(&mut self, organization: OrganizationId, document_ref: DocumentRef) -> StoreResult<Option<Document>> {
         let rows: Vec<WithParts> = with_conn!(self, "documents", |conn| documents::table
             .filter(documents::document_id.eq(Bound(document_ref.as_uuid())))
-            .filter(documents::organization_id.eq(Bound(organization.as_uuid())))
+            .filter(unindexed(documents::organization_id).eq(Bound(organization.as_uuid())))
             .select(WithParts::columns(&Nodes::default()))
             .load(conn))?;
         Ok(self.with_content(rows)?.pop())

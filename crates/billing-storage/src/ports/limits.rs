@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::parties::CustomerRow;
 use super::{MAX_BINDS, counted, owned, stored};
 use crate::hand_written::IsDraft;
-use crate::in_list::{Value, one_of_ids, one_of_rows};
+use crate::in_list::{Value, one_of_ids, one_of_rows, unindexed};
 use crate::row::{Cell, Row, to_json};
 use crate::schema::{contracts, customers, documents, limits};
 use crate::sql_types::{Bound, JsonText};
@@ -214,12 +214,14 @@ impl Limits for Transaction<'_> {
         let (limit, offset) = super::limits(page);
         let (rows, total): (Vec<LimitRow>, i64) = with_conn!(self, "limits", |conn| {
             let narrowed = || {
-                let mut query =
-                    limits::table.filter(limits::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
-                if let Some(customer_id) = customer_id {
-                    query = query.filter(limits::customer_id.eq(Bound(customer_id.as_uuid())));
+                let query = limits::table.into_boxed::<Db>();
+                let owner = Bound(organization.as_uuid());
+                match customer_id {
+                    Some(customer_id) => query
+                        .filter(limits::customer_id.eq(Bound(customer_id.as_uuid())))
+                        .filter(unindexed(limits::organization_id).eq(owner)),
+                    None => query.filter(limits::organization_id.eq(owner)),
                 }
-                query
             };
             let total = narrowed().count().get_result(conn)?;
             let ordered = if page.is_backward() {
@@ -265,7 +267,7 @@ impl Limits for Transaction<'_> {
         }
         let found: Vec<Cell<Uuid>> = with_conn!(self, "contracts", |conn| contracts::table
             .filter(contracts::customer_id.eq(customer))
-            .filter(contracts::organization_id.eq(owner))
+            .filter(unindexed(contracts::organization_id).eq(owner))
             .filter(contracts::watched.ne(is_watched))
             .select(contracts::contract_id)
             .load(conn))?;
@@ -282,7 +284,7 @@ impl Limits for Transaction<'_> {
         self.hold_contracts(&locked)?;
         with_conn!(self, "contracts", |conn| diesel::update(contracts::table)
             .filter(contracts::customer_id.eq(customer))
-            .filter(contracts::organization_id.eq(owner))
+            .filter(unindexed(contracts::organization_id).eq(owner))
             .filter(contracts::watched.ne(is_watched))
             .set(contracts::watched.eq(is_watched))
             .execute(conn))?;

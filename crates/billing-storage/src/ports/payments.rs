@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::update_lists::{self, after_position};
 use super::{counted, limits};
 use crate::column_values::ColumnValue;
-use crate::in_list::one_of_ids;
+use crate::in_list::{one_of_ids, unindexed};
 use crate::row::{Cell, Row};
 use crate::schema::{applications, metadata, payments, write_offs};
 use crate::sql_types::{Bound, Json, JsonText};
@@ -221,11 +221,13 @@ impl Payments for Transaction<'_> {
         let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<PaymentRow>, i64) = with_conn!(self, "payments", |conn| {
             let narrowed = || {
-                let mut query =
-                    payments::table.filter(payments::organization_id.eq(Bound(organization.as_uuid()))).into_boxed::<Db>();
-                if let Some(customer_id) = filter.customer_id {
-                    query = query.filter(payments::customer_id.eq(Bound(customer_id.as_uuid())));
-                }
+                let (mut query, owner) = (payments::table.into_boxed::<Db>(), Bound(organization.as_uuid()));
+                query = match filter.customer_id {
+                    Some(customer_id) => query
+                        .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
+                        .filter(unindexed(payments::organization_id).eq(owner)),
+                    None => query.filter(payments::organization_id.eq(owner)),
+                };
                 if let Some(document_ref) = filter.document_ref {
                     query = query.filter(payments::document_id.eq(Bound(document_ref.as_uuid())));
                 }
