@@ -14,9 +14,9 @@ use serde::{Deserialize, Deserializer};
 use uuid::Uuid;
 
 use super::update_lists::after_position;
-use super::{counted, limits, stored};
+use super::{counted, limits, rows_of, stored};
 use crate::failure::StatementError;
-use crate::in_list::{also_one_of_ids, one_of_texts, unindexed};
+use crate::in_list::{also_one_of_ids, one_of_texts};
 use crate::row::{Cell, Row};
 use crate::schema::{charge_revisions, charges};
 use crate::sql_types::Bound;
@@ -233,14 +233,7 @@ impl Charges for Transaction<'_> {
         let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<ChargeRow>, i64) = with_conn!(self, "charges", |conn| {
             let narrowed = || {
-                let (mut query, owner) = (charges::table.into_boxed::<Db>(), Bound(organization.as_uuid()));
-                query = match filter.customer_id {
-                    Some(customer_id) => query
-                        .filter(charges::customer_id.eq(Bound(customer_id.as_uuid())))
-                        .filter(unindexed(charges::organization_id).eq(owner)),
-                    None => query.filter(charges::organization_id.eq(owner)),
-                };
-                query = query.filter(charges::deleted.eq(false));
+                let mut query = rows_of!(charges, organization, filter.customer_id).filter(charges::deleted.eq(false));
                 if let Some(contract_ref) = filter.contract_ref {
                     query = query.filter(charges::contract_id.eq(Bound(contract_ref.as_uuid())));
                 }

@@ -15,7 +15,7 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::parties::CustomerRow;
-use super::{MAX_BINDS, counted, owned, stored};
+use super::{MAX_BINDS, counted, owned, rows_of, stored};
 use crate::hand_written::IsDraft;
 use crate::in_list::{Value, one_of_ids, one_of_rows, unindexed};
 use crate::row::{Cell, Row, to_json};
@@ -213,16 +213,7 @@ impl Limits for Transaction<'_> {
     ) -> StoreResult<Page<Limit>> {
         let (limit, offset) = super::limits(page);
         let (rows, total): (Vec<LimitRow>, i64) = with_conn!(self, "limits", |conn| {
-            let narrowed = || {
-                let query = limits::table.into_boxed::<Db>();
-                let owner = Bound(organization.as_uuid());
-                match customer_id {
-                    Some(customer_id) => query
-                        .filter(limits::customer_id.eq(Bound(customer_id.as_uuid())))
-                        .filter(unindexed(limits::organization_id).eq(owner)),
-                    None => query.filter(limits::organization_id.eq(owner)),
-                }
-            };
+            let narrowed = || rows_of!(limits, organization, customer_id);
             let total = narrowed().count().get_result(conn)?;
             let ordered = if page.is_backward() {
                 narrowed().order((limits::created_at.desc(), limits::limit_id.desc()))

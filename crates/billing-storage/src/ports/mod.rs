@@ -77,6 +77,20 @@ pub(crate) fn stored<T: TryFrom<U>, U: Copy + std::fmt::Display>(count: U) -> St
     T::try_from(count).map_err(|_| StoreError::Corrupt(format!("a counter of {count}")))
 }
 
+/// Begins a query for the rows of a customer, or of the whole organization if no customer is given.
+macro_rules! rows_of {
+    ($table:ident, $organization:expr, $customer:expr) => {{
+        let (query, owner) = ($table::table.into_boxed::<Db>(), Bound($organization.as_uuid()));
+        match $customer {
+            Some(customer) => query
+                .filter($table::customer_id.eq(Bound(customer.as_uuid())))
+                .filter($crate::in_list::unindexed($table::organization_id).eq(owner)),
+            None => query.filter($table::organization_id.eq(owner)),
+        }
+    }};
+}
+use rows_of;
+
 /// Returns the rows that belong to the organization. The owner is compared here: with this condition in the query,
 /// SQLite would scan all rows of the organization.
 fn owned<R>(table: &'static str, organization: OrganizationId, found: Vec<(R, Cell<Uuid>)>) -> StoreResult<Vec<R>> {

@@ -13,9 +13,9 @@ use diesel::sql_types::Nullable;
 use uuid::Uuid;
 
 use super::update_lists::{self, after_position};
-use super::{counted, limits};
+use super::{counted, limits, rows_of};
 use crate::column_values::ColumnValue;
-use crate::in_list::{one_of_ids, unindexed};
+use crate::in_list::one_of_ids;
 use crate::row::{Cell, Row};
 use crate::schema::{applications, metadata, payments, write_offs};
 use crate::sql_types::{Bound, Json, JsonText};
@@ -221,13 +221,7 @@ impl Payments for Transaction<'_> {
         let (after, backward) = (filter.updates.after.as_ref(), page.is_backward());
         let (rows, total): (Vec<PaymentRow>, i64) = with_conn!(self, "payments", |conn| {
             let narrowed = || {
-                let (mut query, owner) = (payments::table.into_boxed::<Db>(), Bound(organization.as_uuid()));
-                query = match filter.customer_id {
-                    Some(customer_id) => query
-                        .filter(payments::customer_id.eq(Bound(customer_id.as_uuid())))
-                        .filter(unindexed(payments::organization_id).eq(owner)),
-                    None => query.filter(payments::organization_id.eq(owner)),
-                };
+                let mut query = rows_of!(payments, organization, filter.customer_id);
                 if let Some(document_ref) = filter.document_ref {
                     query = query.filter(payments::document_id.eq(Bound(document_ref.as_uuid())));
                 }
