@@ -262,6 +262,33 @@ pub fn balance(client: &Client, customer: &str) -> Vec<[String; 4]> {
     balances.iter().map(|balance| fields(balance, ["due", "overdue", "unapplied", "written_off"])).collect()
 }
 
+/// Checks that a customer owes the totals of the issued documents minus the payments, in cents.
+///
+/// # Errors
+/// Returns an error if the balance differs.
+///
+/// # Panics
+/// Panics if a total is not an amount.
+pub fn check_owed(client: &Client, customer: &str, documents: &[Value], paid: i64) -> Result<(), String> {
+    let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
+    let total = |document: &Value| {
+        let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
+        sign * cents(&document["total"].to_string())
+    };
+    let owed = documents.iter().filter(is_issued).map(total).sum::<i64>() - paid;
+    let balances = balance(client, customer);
+    let found: i64 = balances.iter().map(|[due, _, unapplied, _]| cents(due) - cents(unapplied)).sum();
+    if found == owed { Ok(()) } else { Err(format!("{owed} cents are owed, and the balance says {balances:?}")) }
+}
+
+/// Converts an amount with two decimals to cents.
+///
+/// # Panics
+/// Panics if the text is not an amount.
+pub fn cents(amount: &str) -> i64 {
+    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is not an amount"))
+}
+
 /// Returns the statement of a customer with one account: date, kind, document, amount and balance of each entry.
 ///
 /// # Panics

@@ -277,7 +277,7 @@ impl<'c> Life<'c> {
         let mut grants = Vec::new();
         for grant in self.list("/api/credit_grants/filter") {
             let amounts = books::fields(&grant, ["usable", "drawn", "covered", "free"]);
-            let [usable, used @ ..] = amounts.each_ref().map(|amount| cents(amount));
+            let [usable, used @ ..] = amounts.each_ref().map(|amount| books::cents(amount));
             // What was drawn of sold credit stays drawn when its invoice is voided.
             if grant["source_document_ref"].is_null() && usable != used.iter().sum::<i64>() {
                 return Err(format!("credit is lost: {grant}"));
@@ -285,24 +285,10 @@ impl<'c> Life<'c> {
             grants.push(amounts.join(" "));
         }
         grants.sort_unstable();
-        let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
-        let total = |document: &Value| {
-            let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
-            sign * cents(&document["total"].to_string())
-        };
         let documents = self.list("/api/documents/filter");
-        let owed = documents.iter().filter(is_issued).map(total).sum::<i64>() - self.paid;
+        books::check_owed(self.client, self.customer, &documents, self.paid)?;
         let balances = books::balance(self.client, self.customer);
-        let stated: i64 = balances.iter().map(|[due, _, unapplied, _]| cents(due) - cents(unapplied)).sum();
-        if stated != owed {
-            return Err(format!("{owed} cents are owed, and the balance says {balances:?}"));
-        }
         let documents = self.shown(&documents).into_iter().map(|(document, _)| document);
         Ok(documents.chain(grants).chain(balances.iter().map(|balance| balance.join(" "))).collect())
     }
-}
-
-/// Converts an amount to cents.
-fn cents(amount: &str) -> i64 {
-    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is not an amount"))
 }

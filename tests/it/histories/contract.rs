@@ -58,15 +58,7 @@ impl History<'_> {
     /// # Errors
     /// Returns an error if the balance differs.
     pub(crate) fn check_balance(&self) -> Result<(), String> {
-        let is_issued = |document: &&Value| !matches!(document["state"].as_str(), Some("DRAFT" | "VOID"));
-        let total = |document: &Value| {
-            let sign = if document["kind"] == "CREDIT" { -1 } else { 1 };
-            sign * cents(&document["total"].to_string())
-        };
-        let owed = self.seen.iter().filter(is_issued).map(total).sum::<i64>() - self.paid;
-        let balances = books::balance(&self.stage.client, &self.model.customer);
-        let found: i64 = balances.iter().map(|[due, _, unapplied, _]| cents(due) - cents(unapplied)).sum();
-        if found == owed { Ok(()) } else { Err(format!("{owed} cents are owed, and the balance says {balances:?}")) }
+        books::check_owed(&self.stage.client, &self.model.customer, &self.seen, self.paid)
     }
 
     pub(crate) fn billing_run() -> Deed {
@@ -137,11 +129,6 @@ impl History<'_> {
     fn over(&self) -> &'static [&'static str] {
         if self.model.is_cancelled { &["contract_over"] } else { &[] }
     }
-}
-
-/// Converts an amount to cents.
-fn cents(amount: &str) -> i64 {
-    amount.replace('.', "").parse().unwrap_or_else(|_| panic!("{amount} is not an amount"))
 }
 
 /// Returns whether a billing run issued or voided a document.
